@@ -1,0 +1,52 @@
+# Everything runs from .venv, which is built from requirements.lock on first use.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+MAKEFLAGS += --no-print-directory
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench soak docs lock clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
+	@$(BIN)/python -m ahead_ldp.demo
+
+test: lint  ## lint, then the test suite
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+lint: $(STAMP)  ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(STAMP)  ## apply ruff's fixes and formatting
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(STAMP)  ## measure speed and memory beside other packages
+	@$(BIN)/python -m benchmarks
+
+soak: $(STAMP)  ## the long statistical and randomised tests
+	@$(BIN)/python -m pytest -m soak
+
+docs: $(STAMP)  ## check every link of the documentation
+	@$(BIN)/python -m tools.docs
+
+lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv)
+	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes --upgrade \
+	  --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements.lock
+
+clean:  ## remove .venv and everything generated
+	rm -rf .venv build dist htmlcov .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
+	@echo "installing into .venv (only when pyproject.toml or requirements.lock changed)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,170 @@
+"""Every link resolves, every Python block and every command of the documentation runs."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import types
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tools import docs
+
+LANGUAGES = {"python", "console", "text", "json", "toml", "yaml", "bibtex", "markdown"}
+# page -> number of blocks tagged `no-run`. Each needs a reason beside it.
+NO_RUN: dict[str, int] = {}
+COMMAND_TIMEOUT_S = 300
+
+
+def name(page: Path) -> str:
+    return page.relative_to(docs.ROOT).as_posix()
+
+
+def runnable(page: Path) -> list[docs.Block]:
+    return [b for b in docs.blocks(page.read_text("utf-8")) if b.info in {"python", "console"}]
+
+
+PAGES = docs.pages()
+RUNNABLE = [page for page in PAGES if runnable(page)]
+
+
+def commands(text: str) -> list[str]:
+    """The lines after `$ `, each joined with the lines that continue it after a backslash."""
+    found: list[str] = []
+    open_line = False
+    for line in text.splitlines():
+        if open_line:
+            found[-1] += "\n" + line.removeprefix("> ")
+        elif line.startswith("$ "):
+            found.append(line.removeprefix("$ "))
+        else:
+            continue
+        open_line = line.endswith("\\")
+    return found
+
+
+def make_targets() -> set[str]:
+    makefile = (docs.ROOT / "Makefile").read_text("utf-8")
+    return set(re.findall(r"^([a-z][\w-]*):(?!=)", makefile, flags=re.MULTILINE))
+
+
+def run_command(command: str) -> None:
+    words = shlex.split(command, comments=True)
+    if words[0] == "make":
+        asked = {word for word in words[1:] if "=" not in word and not word.startswith("-")}
+        missing = asked - make_targets()
+        assert not missing, f"the Makefile has no target {sorted(missing)}"
+        return
+    bin_first = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        env={**os.environ, "PATH": bin_first, "MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+
+
+def run_page(page: Path, module: types.ModuleType) -> None:
+    """Run the blocks of a page in order: Python in one namespace, commands in the same directory."""
+    for block in runnable(page):
+        where = f"{page}:{block.line}"
+        if block.info == "python":
+            code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+            exec(code, module.__dict__)
+        else:
+            found = commands(block.text)
+            assert found, f"{where}: a console block without a line that starts with `$ `"
+            for command in found:
+                run_command(command)
+
+
+@pytest.fixture
+def namespace(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    module = types.ModuleType("docs_page")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_resolve(page):
+    assert docs.broken_links(page) == []
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=name)
+def test_blocks_run(page, namespace):
+    run_page(page, namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_block_escapes_the_tests(page):
+    infos = Counter(block.info for block in docs.blocks(page.read_text("utf-8")))
+    skipped = {info for info in infos if info.endswith(" no-run")}
+    unknown = {info for info in infos if info.removesuffix(" no-run") not in LANGUAGES}
+    assert not unknown, f"tag each block with one of {sorted(LANGUAGES)}; commands are `console`: {unknown}"
+    assert sum(infos[info] for info in skipped) == NO_RUN.get(name(page), 0)
+
+
+def test_no_run_list_names_existing_pages():
+    assert set(NO_RUN) <= {name(page) for page in PAGES}
+
+
+# The checks themselves: each one is shown to fail on what it is there for.
+
+
+def page_of(tmp_path: Path, text: str) -> Path:
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["missing.md", "missing/", "page.md#no-such-heading", "#no-such-heading", "../../etc/passwd"],
+)
+def test_broken_link_is_found(tmp_path, target):
+    page = page_of(tmp_path, f"# A heading\n\nSee [there]({target}).\n")
+    assert len(docs.broken_links(page, root=tmp_path)) == 1
+
+
+def test_good_links_are_accepted(tmp_path):
+    text = (
+        "# A `code` heading, twice\n# A `code` heading, twice\n[a](page.md) [b](#a-code-heading-twice-1)\n"
+        "[c](https://example.org/none) `[d](none.md)`\n```text\n[e](none.md)\n```\n"
+    )
+    assert docs.broken_links(page_of(tmp_path, text), root=tmp_path) == []
+
+
+def test_unclosed_fence_is_refused():
+    with pytest.raises(ValueError, match="line 2"):
+        docs.blocks("text\n```python\nx = 1\n")
+
+
+def test_python_blocks_share_a_namespace_and_a_directory(tmp_path, namespace):
+    text = (
+        "```python\nx = 1\nopen('made', 'w').close()\n```\n\n- item\n  ```python\n  x += 1\n  ```\n"
+        "```console\n$ test -e \\\n> made\nnot a command\n```\n"
+    )
+    run_page(page_of(tmp_path, text), namespace)
+    assert namespace.x == 2
+
+
+def test_failing_python_block_names_its_line(tmp_path, namespace):
+    page = page_of(tmp_path, "# Page\n\n```python\nx = 1\nx / 0\n```\n")
+    with pytest.raises(ZeroDivisionError) as caught:
+        run_page(page, namespace)
+    assert caught.traceback[-1].lineno + 1 == 5
+
+
+@pytest.mark.parametrize("command", ["false", "make no-such-target", "false | true"])
+def test_failing_command_is_found(tmp_path, namespace, command):
+    page = page_of(tmp_path, f"```console\n$ {command}\n```\n")
+    with pytest.raises(AssertionError):
+        run_page(page, namespace)
