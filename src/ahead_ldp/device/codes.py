@@ -1,0 +1,333 @@
+"""From a private value to its code: the number of declared edges at or below it, by comparison."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import operator
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Literal
+
+from ahead_ldp.device.canonical import Record, digest, fields, integer
+from ahead_ldp.device.refusals import ValueRefused
+
+Kind = Literal["integer", "real", "date", "time", "datetime", "ordered", "nominal"]
+Number = int | float
+
+KINDS = ("integer", "real", "date", "time", "datetime", "ordered", "nominal")
+MISSING = ("refused", "value", "cell")
+_EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
+_MOST_CODES = 2**31 - 2
+_MOST_ATTRIBUTES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One declared attribute: what values it takes and how they become codes ``0 .. size-1``.
+
+    Bounds are declared, never read from private data. Dates count in days, times of day and moments in
+    seconds (moments without a zone are taken as UTC); inside they are integers. ``edges`` are the inner bucket
+    borders; ``None`` gives every integer, or every label, a code of its own. The value ``hi`` belongs to the
+    last bucket, so an edge may equal it: then the last bucket is the maximum alone.
+
+    ``missing`` says what an absent value is: ``"refused"``; ``"value"``, counted as ``missing_value``; or
+    ``"cell"``, a last code of its own, outside the order.
+    """
+
+    name: str
+    kind: Kind
+    lo: Number = 0
+    hi: Number = 0
+    edges: tuple[Number, ...] | None = None
+    labels: tuple[str, ...] = ()
+    missing: Literal["refused", "value", "cell"] = "refused"
+    missing_value: Any = field(default=None, compare=False)
+    missing_code: int | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Refuse a declaration that does not give every legal value exactly one code."""
+        _check_name(self.name)
+        if self.kind not in KINDS:
+            raise ValueError(f"expected the kind of {self.name} to be one of {', '.join(KINDS)}, got {self.kind!r}")
+        if self.missing not in MISSING:
+            raise ValueError(f"expected missing of {self.name} to be one of {', '.join(MISSING)}, got {self.missing!r}")
+        for given in (self.labels, () if self.edges is None else self.edges):
+            if not isinstance(given, tuple):  # in the text "SML" the category "ML" would be found at 1
+                raise ValueError(f"expected categories and edges of {self.name} as tuples, got {given!r}")
+        self._check_labels() if self.kind in ("ordered", "nominal") else self._check_bounds()
+        if self.ordered_size > _MOST_CODES:
+            raise ValueError(f"expected at most {_MOST_CODES} codes for {self.name}, got {self.ordered_size}")
+        if self.missing == "cell":
+            object.__setattr__(self, "missing_code", self.ordered_size)
+        elif self.missing == "value":
+            try:
+                object.__setattr__(self, "missing_code", self._code(self.missing_value))
+            except ValueRefused:
+                raise ValueError(
+                    f"expected missing_value of {self.name} to be in its range, got {self.missing_value!r}"
+                ) from None
+        elif self.missing_value is not None:
+            raise ValueError(f"expected no missing_value for {self.name} unless missing='value'")
+
+    def _check_labels(self) -> None:
+        if not self.labels or len(set(self.labels)) != len(self.labels):
+            raise ValueError(
+                f"expected the categories of {self.name} to be distinct and not none, got {list(self.labels)}"
+            )
+        for label in self.labels:
+            _check_name(label, f"a category of {self.name}")
+        if self.edges is not None or self.lo or self.hi:
+            raise ValueError(f"expected no bounds and edges for the categories of {self.name}")
+
+    def _check_bounds(self) -> None:
+        legal = _is_double if self.kind == "real" else _is_whole
+        for bound in (self.lo, self.hi, *(self.edges or ())):
+            if not legal(bound):
+                what = "finite doubles" if self.kind == "real" else "integers below 2**53"
+                raise ValueError(f"expected {what} as bounds of {self.name}, got {bound!r}")
+        if self.labels:
+            raise ValueError(f"expected no categories for {self.name} of kind {self.kind}")
+        if self.lo > self.hi or (self.kind == "real" and self.lo == self.hi):
+            raise ValueError(f"expected lo < hi for {self.name}, got {self.lo!r} and {self.hi!r}")
+        if self.kind == "real" and self.edges is None:
+            raise ValueError(f"expected buckets or edges for the real attribute {self.name}")
+        for a, b in pairwise((self.lo, *(self.edges or ()))):
+            if not a < b <= self.hi:
+                rule = f"to rise strictly inside ({self.lo!r}, {self.hi!r}]"
+                raise ValueError(f"expected the edges of {self.name} {rule}, got {b!r} after {a!r}")
+
+    @property
+    def ordered_size(self) -> int:
+        """Codes without the cell for missing values."""
+        if self.labels:
+            return len(self.labels)
+        return int(self.hi - self.lo) + 1 if self.edges is None else len(self.edges) + 1
+
+    @property
+    def size(self) -> int:
+        """All codes."""
+        return self.ordered_size + (self.missing == "cell")
+
+    def code(self, value: object) -> int:
+        """The code of one private value; ``None`` is a missing one. Errors never show the value."""
+        if value is None:
+            if self.missing_code is None:
+                raise ValueRefused(f"{self.name} is missing, and the declaration refuses that")
+            return self.missing_code
+        return self._code(value)
+
+    def _code(self, value: object) -> int:
+        if self.labels:
+            try:
+                return self.labels.index(value)
+            except ValueError:
+                raise ValueRefused(f"{self.name} is none of the declared categories") from None
+        number = self.number(value)
+        if not self.lo <= number <= self.hi:
+            raise ValueRefused(f"{self.name} is outside the declared range")
+        return int(number - self.lo) if self.edges is None else bisect_right(self.edges, number)
+
+    def number(self, value: object) -> Number:
+        """The number behind a value: days for a date, seconds for a time, else itself. No range check."""
+        try:
+            number = _READERS[self.kind](value)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueRefused(f"{self.name} is not a value of kind {self.kind}") from None
+        if not math.isfinite(number):
+            raise ValueRefused(f"{self.name} is not a finite number")
+        return number
+
+    def record(self) -> Record:
+        """The canonical form. Reals are decimal strings that read back as the same double."""
+        write = (lambda x: repr(x + 0.0)) if self.kind == "real" else int
+        record: Record = {
+            "name": self.name,
+            "kind": self.kind,
+            "missing": self.missing,
+            "missing_code": self.missing_code,
+        }
+        if self.labels:
+            return {**record, "labels": list(self.labels)}
+        edges = None if self.edges is None else [write(x) for x in self.edges]
+        return {**record, "lo": write(self.lo), "hi": write(self.hi), "edges": edges}
+
+    @classmethod
+    def from_record(cls, record: object) -> Attribute:
+        """The attribute behind its canonical form."""
+        kind = record.get("kind") if isinstance(record, dict) else None
+        if kind not in KINDS:
+            raise ValueError(f"expected the kind of an attribute to be one of {', '.join(KINDS)}")
+        inner = "labels" if kind in ("ordered", "nominal") else "lo hi edges"
+        found = fields(record, f"name kind missing missing_code {inner}", "the attribute")
+        read = _real if kind == "real" else _whole
+        if inner == "labels":
+            made = cls(found["name"], kind, labels=_texts(found["labels"]))
+        else:
+            edges = found["edges"]
+            if edges is not None and not isinstance(edges, list):
+                raise ValueError("expected edges to be a list")
+            borders = None if edges is None else tuple(read(x) for x in edges)
+            made = cls(found["name"], kind, read(found["lo"]), read(found["hi"]), borders)
+        return made._with_missing(found["missing"], found["missing_code"])
+
+    def _with_missing(self, missing: Any, code: object) -> Attribute:
+        """This attribute with the wire's reading of missing values, where only the code of one is known."""
+        if missing not in MISSING:
+            raise ValueError(f"expected missing of {self.name} to be one of {', '.join(MISSING)}")
+        last = self.ordered_size
+        if missing == "value":
+            integer(code, f"missing_code of {self.name}", 0, last - 1)
+        elif code != (last if missing == "cell" else None) or isinstance(code, bool | float):
+            raise ValueError(f"expected another missing_code of {self.name} for missing={missing!r}")
+        object.__setattr__(self, "missing", missing)
+        object.__setattr__(self, "missing_code", code)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The attributes of a collection, in order, with names that differ."""
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse none at all, too many, or two of the same name."""
+        if not 1 <= len(self.attributes) <= _MOST_ATTRIBUTES:
+            raise ValueError(f"expected 1 to {_MOST_ATTRIBUTES} attributes, got {len(self.attributes)}")
+        names = [a.name for a in self.attributes]
+        if len(set(names)) != len(names):
+            raise ValueError(f"expected attributes of different names, got {names}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in order."""
+        return tuple(a.name for a in self.attributes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Codes of each attribute."""
+        return tuple(a.size for a in self.attributes)
+
+    def index(self, name: str) -> int:
+        """The place of an attribute."""
+        if name not in self.names:
+            raise ValueError(f"expected an attribute among {', '.join(self.names)}, got {name!r}")
+        return self.names.index(name)
+
+    def record(self) -> Record:
+        """The canonical form."""
+        return {"type": "schema", "version": 1, "attributes": [a.record() for a in self.attributes]}
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical form."""
+        return digest(self.record())
+
+    @classmethod
+    def from_record(cls, record: object) -> Schema:
+        """The schema behind its canonical form."""
+        found = fields(record, "type version attributes", "the schema")
+        if found["type"] != "schema" or not isinstance(found["attributes"], list):
+            raise ValueError("expected a schema record with a list of attributes")
+        integer(found["version"], "version", 1, 1)
+        return cls(tuple(Attribute.from_record(a) for a in found["attributes"]))
+
+
+def equal_edges(lo: Number, hi: Number, buckets: int) -> tuple[float, ...]:
+    """The inner edges of equal buckets of [lo, hi], each the double nearest to the exact quotient."""
+    integer(buckets, "buckets", 1, _MOST_CODES)
+    low, width = Fraction(lo), Fraction(hi) - Fraction(lo)
+    return tuple(float(low + width * i / buckets) for i in range(1, buckets))
+
+
+def equal_integer_edges(lo: int, hi: int, buckets: int) -> tuple[int, ...]:
+    """The inner edges of buckets of the integers lo..hi, as equal as possible."""
+    integer(buckets, "buckets", 1, _MOST_CODES)
+    return tuple(lo + i * (hi - lo + 1) // buckets for i in range(1, buckets))
+
+
+def day_number(value: object) -> int:
+    """Days since 1970-01-01 of a date or its ISO form."""
+    if isinstance(value, dt.datetime):
+        raise TypeError("a moment is not a date")
+    day = value if isinstance(value, dt.date) else dt.date.fromisoformat(_text(value))
+    return day.toordinal() - _EPOCH_DAY
+
+
+def second_of_day(value: object) -> int:
+    """Seconds since midnight of a time of day or its ISO form; fractions of a second are dropped."""
+    time = value if isinstance(value, dt.time) else dt.time.fromisoformat(_text(value))
+    return time.hour * 3600 + time.minute * 60 + time.second
+
+
+def second_of_epoch(value: object) -> int:
+    """Seconds since 1970-01-01T00:00Z of a moment or its ISO form; without a zone it is taken as UTC."""
+    moment = value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(_text(value))
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
+    return (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1)
+
+
+def _read_integer(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
+def _read_real(value: Any) -> float:
+    if isinstance(value, bool | str | bytes):
+        raise TypeError
+    return float(value)
+
+
+_READERS: dict[str, Any] = {
+    "integer": _read_integer,
+    "real": _read_real,
+    "date": day_number,
+    "time": second_of_day,
+    "datetime": second_of_epoch,
+}
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _check_name(name: object, what: str = "the name of an attribute") -> None:
+    if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable() or name != name.strip():
+        raise ValueError(f"expected {what} to be 1 to 200 printable characters without spaces around, got {name!r}")
+
+
+def _real(text: object) -> float:
+    try:
+        value = float(_text(text))
+    except (TypeError, ValueError):
+        raise ValueError("expected a decimal string in the bounds of a real attribute") from None
+    if repr(value + 0.0) != text:  # -0.0 is 0.0
+        raise ValueError("expected the shortest decimal string of a double in the bounds of a real attribute")
+    return value
+
+
+def _is_double(value: object) -> bool:
+    """Whether a bound is a finite double, or an integer that is one exactly: the wire carries doubles."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return type(value) is int and abs(value) <= 2**53
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int and abs(value) < 2**53
+
+
+def _whole(value: object) -> int:
+    return integer(value, "a bound", -(2**53) + 1)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+        raise ValueError("expected categories to be a list of texts")
+    return tuple(value)
