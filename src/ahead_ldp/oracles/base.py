@@ -1,0 +1,218 @@
+"""What every frequency oracle offers, and what the unbiased ones share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from ahead_ldp.device.laws import Law
+from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints, Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle(ABC):
+    """A frequency oracle on ``d`` cells: a device's integer law, in bulk, and how to read its reports.
+
+    Guarantees, held for everything registered by the contract tests:
+        privacy   every report is epsilon-LDP; the true epsilon is within 1e-6 of the declared one
+        perturb   same law as the device's ``law.draw``, with the same integers
+        simulate  same joint law as ``tally(perturb(codes))``; only the same mean, variance and covariance
+                  where ``joint`` is False
+    """
+
+    name: ClassVar[str]
+    joint: ClassVar[bool] = True
+    law: Law
+
+    @classmethod
+    @abstractmethod
+    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
+        """The oracle with its best parameters for ``(epsilon, cells)``."""
+
+    @property
+    def d(self) -> int:
+        """Cells; codes are 0 .. d-1."""
+        return self.law.cells
+
+    @property
+    def outcomes(self) -> int:
+        """Length of a tally's counts."""
+        return self.d
+
+    @property
+    def report_bytes(self) -> int:
+        """Bytes of one report."""
+        return self.law.payload_length
+
+    def perturb(self, codes: Ints, rng: Generator) -> Bytes:  # (n,) -> (n, report_bytes)
+        """One packed report per code. The generator is a simulation's; devices use the law itself."""
+        codes = np.asarray(codes, np.int64)
+        if codes.ndim != 1 or (codes.size and not 0 <= codes.min() <= codes.max() < self.d):
+            raise ValueError(f"expected codes to be a flat array of integers in 0..{self.d - 1}")
+        return self._perturb(codes, rng)
+
+    @abstractmethod
+    def _perturb(self, codes: Ints, rng: Generator) -> Bytes: ...
+
+    def tally(self, reports: Bytes) -> Tally:  # (n, report_bytes) -> counts (outcomes,)
+        """Support counts of packed reports. Reports are taken as valid; ``valid`` says which are."""
+        if reports.ndim != 2 or reports.shape[1] != self.report_bytes or reports.dtype != np.uint8:
+            raise ValueError(
+                f"expected reports of shape (n, {self.report_bytes}) and bytes, got {reports.shape} {reports.dtype}"
+            )
+        return Tally(len(reports), self._count(reports))
+
+    @abstractmethod
+    def _count(self, reports: Bytes) -> Ints: ...
+
+    @abstractmethod
+    def valid(self, reports: Bytes) -> Bools:  # (n, report_bytes) -> (n,)
+        """Which reports the device could have made: the bulk form of ``law.check_payload``."""
+
+    @abstractmethod
+    def log_prob(self, reports: Bytes, code: int) -> Floats:  # (n, report_bytes) -> (n,)
+        """Natural logarithm of the probability of each report given the code."""
+
+    def simulate(self, histogram: Ints, rng: Generator) -> Tally:  # (d,) -> counts (outcomes,)
+        """The tally of a group with this histogram of codes, at a cost that hardly depends on n."""
+        histogram = np.asarray(histogram, np.int64)
+        if histogram.shape != (self.d,) or (histogram < 0).any():
+            raise ValueError(f"expected a histogram of {self.d} counts >= 0, got shape {histogram.shape}")
+        return Tally(int(histogram.sum()), self._simulate(histogram, rng))
+
+    @abstractmethod
+    def _simulate(self, histogram: Ints, rng: Generator) -> Ints: ...
+
+    def check_tally(self, tally: Tally) -> None:
+        """Refuse a tally of another question."""
+        if tally.counts.size != self.outcomes:
+            raise ValueError(
+                f"expected a tally of {self.outcomes} counts for {self.name} on {self.d} cells, got {tally.counts.size}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Variances and covariances that one person in cell x adds to n times the estimate."""
+
+    own: float  # Var of the estimate's term for x itself
+    other: float  # Var of the term for u != x
+    cross_own: float  # Cov of the terms for x and u
+    cross: float  # Cov of the terms for u and u', both not x
+
+
+class LinearOracle(Oracle):
+    """An oracle with an unbiased estimate that is linear in the counts.
+
+    Guarantees, besides those of ``Oracle``:
+        mean        E[estimate] is the group's frequency, for every cell
+        variance    Var[estimate] == variance(n, f), exactly, given the group's people
+        covariance  Cov[estimate] == covariance(n, f), exactly, given the group's people
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def moments(self) -> Moments:
+        """The second moments of one report."""
+
+    @abstractmethod
+    def _estimate(self, tally: Tally) -> Floats: ...
+
+    def estimate(self, tally: Tally) -> Floats:  # counts (outcomes,) -> (d,)
+        """Unbiased frequencies; without reports the uniform ones, which no variance supports."""
+        self.check_tally(tally)
+        return self._estimate(tally) if tally.n else np.full(self.d, 1 / self.d)
+
+    def variance(self, n: int, f: Floats | float = 0.0) -> Any:
+        """Variance of a cell's estimate given the group's people, f its true frequency; infinite for n = 0."""
+        m = self.moments
+        if n == 0:
+            return np.full(np.shape(f), np.inf)[()]
+        return (f * m.own + (1 - f) * m.other) / n
+
+    def covariance(self, n: int, f: Floats) -> Floats:  # (d,) -> (d, d)
+        """Covariance of all cells' estimates given the group's people."""
+        m = self.moments
+        cov = (m.cross + (m.cross_own - m.cross) * np.add.outer(f, f)) / n
+        np.fill_diagonal(cov, self.variance(n, f))
+        return cov
+
+    def quadratic(self, n: int, f: Floats, weights: Floats) -> Floats:  # (d,), (..., d) -> (...)
+        """Variance of ``weights @ estimate`` in O(d): the quadratic form of ``covariance``."""
+        m = self.moments
+        w2 = weights**2
+        total, squares = weights.sum(-1), w2.sum(-1)
+        pairs = total**2 - squares
+        pairs_f = 2 * (total * (weights @ f) - w2 @ f)
+        return (w2 @ (f * m.own + (1 - f) * m.other) + m.cross * pairs + (m.cross_own - m.cross) * pairs_f) / n
+
+    def contrast_variance(self, n: int) -> float:
+        """Variance per cell that matters once the sum is known to be 1: Var - Cov, at uniform frequencies.
+
+        A common shift of all cells carries no information about a distribution, so oracles are compared on
+        the rest (an oracle whose estimates already sum to 1 gains nothing from knowing it).
+        """
+        m, f = self.moments, 1 / self.d
+        cov = m.cross + (m.cross_own - m.cross) * 2 * f
+        return float(f * m.own + (1 - f) * m.other - cov) / n if n else np.inf
+
+
+class SupportOracle(LinearOracle):
+    """An oracle whose report supports a set of cells: the value's own with probability p, another with q."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def p(self) -> float:
+        """Probability that a report supports its own cell."""
+
+    @property
+    @abstractmethod
+    def q(self) -> float:
+        """Probability that a report supports another cell."""
+
+    @property
+    @abstractmethod
+    def joint_own(self) -> float:
+        """Probability that a report supports its own and another given cell."""
+
+    @property
+    @abstractmethod
+    def joint_other(self) -> float:
+        """Probability that a report supports two given other cells."""
+
+    @property
+    def moments(self) -> Moments:
+        """From the probabilities that a report supports one cell, or two."""
+        p, q, scale = self.p, self.q, (self.p - self.q) ** 2
+        cross_own, cross = self.joint_own - p * q, self.joint_other - q * q
+        return Moments(p * (1 - p) / scale, q * (1 - q) / scale, cross_own / scale, cross / scale)
+
+    def _estimate(self, tally: Tally) -> Floats:
+        return (tally.counts / tally.n - self.q) / (self.p - self.q)  # WBLJ17, Eq. 1
+
+
+def coins(threshold: int, bits: int, n: int, rng: Generator) -> Bools:
+    """n coins that show True with probability ``threshold / 2**bits``, exactly."""
+    dtype = np.uint32 if bits <= 32 else np.uint64
+    return rng.integers(0, (1 << bits) - 1, size=n, dtype=dtype, endpoint=True) < threshold
+
+
+def pack_integers(values: Ints, width: int) -> Bytes:  # (n,) -> (n, width)
+    """Integers as big-endian bytes, the bulk form of the device's ``pack_integer``."""
+    return np.ascontiguousarray(values.astype(">u8")).view(np.uint8).reshape(-1, 8)[:, 8 - width :].copy()
+
+
+def unpack_integers(reports: Bytes) -> Ints:  # (n, width) -> (n,)
+    """The integers behind ``pack_integers``."""
+    wide = np.zeros((len(reports), 8), np.uint8)
+    wide[:, 8 - reports.shape[1] :] = reports
+    return wide.reshape(-1).view(">u8").astype(np.int64)

@@ -1,0 +1,76 @@
+"""Generalised randomised response (GRR)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from ahead_ldp.device.laws import GRRLaw
+from ahead_ldp.oracles.base import SupportOracle, coins, pack_integers, unpack_integers
+from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class GRR(SupportOracle):
+    """Report the code itself, or another one (AHEAD Sec. 2.2.1, with |D| - 1 where the paper prints |D| + 1).
+
+    The best oracle for few cells: its variance grows with d, and one report is one code.
+    """
+
+    name: ClassVar[str] = "grr"
+    law: GRRLaw
+
+    @classmethod
+    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
+        """GRR with the largest private p."""
+        return cls(GRRLaw.make(epsilon, cells))
+
+    @property
+    def p(self) -> float:
+        """Probability of the true code."""
+        return self.law.keep / 2**self.law.bits
+
+    @property
+    def q(self) -> float:
+        """Probability of any one other code."""
+        return float(Fraction(2**self.law.bits - self.law.keep, 2**self.law.bits * (self.d - 1)))
+
+    @property
+    def joint_own(self) -> float:
+        """A report names one code."""
+        return 0.0
+
+    @property
+    def joint_other(self) -> float:
+        """A report names one code."""
+        return 0.0
+
+    def _perturb(self, codes: Ints, rng: Generator) -> Bytes:
+        return pack_integers(randomised_response(self.law, codes, rng), self.report_bytes)
+
+    def _count(self, reports: Bytes) -> Ints:
+        return np.bincount(unpack_integers(reports), minlength=self.d).astype(np.int64)
+
+    def valid(self, reports: Bytes) -> Bools:
+        """A code below d."""
+        return unpack_integers(reports) < self.d
+
+    def log_prob(self, reports: Bytes, code: int) -> Floats:
+        """ln p or ln q."""
+        kept = unpack_integers(reports) == code
+        return np.array([np.log(self.q), np.log(self.p)])[kept.astype(int)]
+
+    def _simulate(self, histogram: Ints, rng: Generator) -> Ints:
+        # The truth with probability p - q, else a uniform code.
+        truth = rng.binomial(histogram, self.p - self.q)
+        return truth + rng.multinomial(histogram.sum() - truth.sum(), np.full(self.d, 1 / self.d))
+
+
+def randomised_response(law: GRRLaw, codes: Ints, rng: Generator) -> Ints:  # (n,) -> (n,)
+    """The reported codes of many people."""
+    other = rng.integers(0, law.cells - 1, size=codes.size)
+    return np.where(coins(law.keep, law.bits, codes.size, rng), codes, other + (other >= codes))

@@ -1,0 +1,25 @@
+"""Optimised unary encoding (OUE)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from ahead_ldp.device.laws import OUELaw
+from ahead_ldp.oracles.unary import UnaryOracle
+
+
+@dataclass(frozen=True, slots=True)
+class OUE(UnaryOracle):
+    """p = 1/2, q = 1/(exp(epsilon) + 1) (AHEAD Sec. 2.2.2; WBLJ17 Sec. 4.3).
+
+    Variance 4 exp(epsilon) / (n (exp(epsilon) - 1)^2) at f = 0, whatever the number of cells.
+    """
+
+    name: ClassVar[str] = "oue"
+
+    @classmethod
+    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
+        """OUE with the smallest private q."""
+        return cls(OUELaw.make(epsilon, cells))

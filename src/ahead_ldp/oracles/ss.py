@@ -1,0 +1,144 @@
+"""Subset selection (SS)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lgamma
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.random import Generator
+
+from ahead_ldp.device.laws import SSLaw
+from ahead_ldp.oracles.base import SupportOracle, coins
+from ahead_ldp.oracles.bits import padding_is_zero, popcount_rows, positional_popcount
+from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints
+
+_ROWS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class SS(SupportOracle):
+    """A set of w cells out of d that favours the own one (Ye, Barg 2018): the least variance for any d.
+
+    Its estimates sum to exactly 1. With w = 1 it is GRR, with w near d / (exp(epsilon) + 1) it is optimal.
+    """
+
+    name: ClassVar[str] = "ss"
+    law: SSLaw
+
+    @classmethod
+    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
+        """SS with w = d / (exp(epsilon) + 1), rounded."""
+        return cls(SSLaw.make(epsilon, cells))
+
+    @property
+    def p(self) -> float:
+        """Probability that the set holds the own cell."""
+        return self.law.keep / 2**self.law.bits
+
+    @property
+    def q(self) -> float:
+        """Probability that the set holds a given other cell."""
+        return (self.law.w - self.p) / (self.d - 1)
+
+    @property
+    def joint_own(self) -> float:
+        """The own cell and w - 1 of the others."""
+        return self.p * (self.law.w - 1) / (self.d - 1)
+
+    @property
+    def joint_other(self) -> float:
+        """Two of the others, of which w - 1 or w are in the set."""
+        if self.d == 2:
+            return 0.0
+        w, pairs = self.law.w, (self.d - 1) * (self.d - 2)
+        return (self.p * (w - 1) * (w - 2) + (1 - self.p) * w * (w - 1)) / pairs
+
+    def _perturb(self, codes: Ints, rng: Generator) -> Bytes:
+        reports = np.empty((codes.size, self.report_bytes), np.uint8)
+        for start in range(0, codes.size, _ROWS):
+            reports[start : start + _ROWS] = self._perturb_block(codes[start : start + _ROWS], rng)
+        return reports
+
+    def _perturb_block(self, codes: Ints, rng: Generator) -> Bytes:
+        # Selection sampling: going through the others in order, take each with chance (still wanted) / (still left).
+        d, own = self.d, coins(self.law.keep, self.law.bits, codes.size, rng)
+        others = np.zeros((d, codes.size), bool)
+        wanted = (self.law.w - own).astype(np.int32)
+        for i in range(d - 1):
+            np.less(rng.integers(0, d - 1 - i, size=codes.size, dtype=np.int32), wanted, out=others[i])
+            wanted -= others[i]
+        cell = np.arange(d)[:, None]
+        chosen = np.where(cell <= codes, others, np.roll(others, 1, axis=0))  # the own cell pushes the rest up by one
+        chosen[codes, np.arange(codes.size)] = own
+        return np.packbits(chosen, axis=0, bitorder="little").T
+
+    def _count(self, reports: Bytes) -> Ints:
+        return positional_popcount(reports, self.d)
+
+    def valid(self, reports: Bytes) -> Bools:
+        """Zero padding and w ones."""
+        return padding_is_zero(reports, self.d) & (popcount_rows(reports) == self.law.w)
+
+    def log_prob(self, reports: Bytes, code: int) -> Floats:
+        """ln of p over the sets that hold the code, or of 1 - p over those that do not."""
+        w, others = self.law.w, self.d - 1
+        holds = (reports[:, code // 8] >> (code % 8) & 1) == 1
+        inside = np.log(self.p) - _log_choose(others, w - 1)
+        outside = np.log1p(-self.p) - _log_choose(others, w)
+        return np.where(holds, inside, outside)
+
+    def _simulate(self, histogram: Ints, rng: Generator) -> Ints:
+        """The exact joint law in O(d w): people are told apart only by how many cells they still want.
+
+        P(set | code) is the same for all sets, plus a bonus for those that hold the code. So with probability
+        ``bonus`` a person takes the own cell and w - 1 others, else any w of all d cells. Go through the cells in
+        order, as selection sampling does, with the numbers of people who want r more cells and (a) have an own
+        cell ahead, to be skipped in their draw, or (b) have none.
+        """
+        d, w = self.d, self.law.w
+        bonus = (self.p * d - w) / (d - w) if d > w else 0.0
+        owners = rng.binomial(histogram, bonus)
+        ahead = np.zeros(w + 1, np.int64)
+        free = np.zeros(w + 1, np.int64)
+        ahead[w - 1] = owners.sum()
+        free[w] = histogram.sum() - owners.sum()
+        wants = np.arange(w + 1)
+        counts = np.empty(d, np.int64)
+        for cell in range(d):
+            left = d - cell
+            arrived = _draw_without_replacement(ahead, int(owners[cell]), rng)
+            ahead -= arrived
+            taken_ahead = _take(ahead, wants, left - 1, rng)
+            taken_free = _take(free, wants, left, rng)
+            counts[cell] = owners[cell] + taken_ahead.sum() + taken_free.sum()
+            ahead += _moved(taken_ahead)
+            free += _moved(taken_free) + arrived
+        return counts
+
+
+def _take(people: Ints, wants: Ints, left: int, rng: Generator) -> Ints:
+    """How many of the people in each class take the cell at hand, with ``left`` cells to choose from."""
+    some = np.flatnonzero(people)
+    taken = np.zeros_like(people)
+    if left > 0 and some.size:
+        lo, hi = some[0], some[-1] + 1
+        taken[lo:hi] = rng.binomial(people[lo:hi], np.minimum(wants[lo:hi] / left, 1.0))
+    return taken
+
+
+def _moved(taken: Ints) -> Ints:
+    """The change of the classes when ``taken[r]`` people go from wanting r to wanting r - 1."""
+    change = -taken
+    change[:-1] += taken[1:]
+    return change
+
+
+def _draw_without_replacement(people: Ints, count: int, rng: Generator) -> Ints:
+    return rng.multivariate_hypergeometric(people, count, method="marginals") if count else np.zeros_like(people)
+
+
+def _log_choose(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
