@@ -1,0 +1,150 @@
+"""Answering boxes from a tree's values: the coarsest nodes that a box covers, and shares of the leaves it cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ahead_ldp.summed_area import SummedArea
+from ahead_ldp.trees import Tree
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+LARGEST_TABLE = 1 << 24  # codes of a domain that is answered from tables (128 MB)
+_CHUNK = 1 << 22  # entries of a (boxes, nodes) matrix held at a time
+
+
+def overlap(tree: Tree, boxes: Floats) -> Floats:  # (k, m, 2) -> (k, nodes)
+    """The share of each node's box that lies inside each query box."""
+    share = np.ones((len(boxes), tree.size))
+    for a in range(len(tree.axes)):
+        lo, hi = tree.lo[:, a], tree.hi[:, a]
+        inside = np.minimum(hi, boxes[:, a, 1:]) - np.maximum(lo, boxes[:, a, :1])
+        share *= np.clip(inside / (hi - lo), 0.0, 1.0)
+    return share
+
+
+def cover_weights(tree: Tree, boxes: Floats) -> Floats:  # (k, m, 2) -> (k, nodes)
+    """The weight of each node's value in the answer to each box (AHEAD Sec. 4.5, "prefers coarse-grained nodes").
+
+    A covered node counts once and hides what is below it; a leaf that is cut counts with its share.
+    """
+    share = overlap(tree, boxes)
+    covered = share == 1.0
+    weights = np.where(tree.is_split, covered, share)
+    weights[:, 1:] *= ~covered[:, tree.parent[1:]]
+    return weights
+
+
+def cuts_a_leaf(tree: Tree, boxes: Floats) -> Bools:  # (k, m, 2) -> (k,)
+    """Which boxes end inside a leaf, where the answer rests on the density assumed there."""
+    cut = np.zeros(len(boxes), bool)
+    leaves = tree.leaves
+    for part in chunks(len(boxes), leaves.size):
+        share = overlap(tree, boxes[part])[:, leaves]
+        cut[part] = ((share > 0) & (share < 1)).any(axis=1)
+    return cut
+
+
+def chunks(rows: int, columns: int) -> Iterator[slice]:
+    """Slices of the rows that keep a (rows, columns) matrix small."""
+    step = max(1, _CHUNK // max(columns, 1))
+    return (slice(start, start + step) for start in range(0, rows, step))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answerer:
+    """A tree with values, ready to answer boxes by the million.
+
+    One summed-area table of the leaves' density; where a parent differs from the sum of its children, one table
+    per level of the difference, which a box collects for every inner node it covers. Equal to
+    ``cover_weights @ values``; domains too large for a table are answered that way.
+    """
+
+    tree: Tree
+    values: Floats  # (nodes,)
+    density: SummedArea | None
+    differences: tuple[LevelTable, ...]
+
+    @classmethod
+    def of(cls, tree: Tree, values: Floats) -> Answerer:
+        """Tables for a tree and the values of its nodes."""
+        sizes = [axis.size for axis in tree.axes]
+        if prod(sizes) > LARGEST_TABLE:
+            return cls(tree, values, None, ())
+        difference = np.where(tree.is_split, values - tree.children_sum(values), 0.0)
+        tables = (
+            LevelTable.of(tree, level, difference)
+            for level in tree.levels()
+            if np.abs(difference[level]).max() > 1e-15
+        )
+        return cls(tree, values, SummedArea.of(leaf_density(tree, values)), tuple(tables))
+
+    def answer(self, boxes: Floats) -> Floats:  # (k, m, 2) -> (k,)
+        """The answers, in order."""
+        if self.density is None:
+            answers = np.empty(len(boxes))
+            for part in chunks(len(boxes), self.tree.size):
+                answers[part] = cover_weights(self.tree, boxes[part]) @ self.values
+            return answers
+        answers = self.density.fractional_boxes(boxes)
+        for table in self.differences:
+            answers += table.covered(boxes)
+        return answers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelTable:
+    """Numbers of the nodes of one level on the grid of that level's borders, summed over covered nodes."""
+
+    lo: tuple[Ints, ...]  # first codes of the columns on each attribute
+    hi: tuple[Ints, ...]
+    sums: SummedArea
+
+    @classmethod
+    def of(cls, tree: Tree, level: slice, numbers: Floats) -> LevelTable:
+        """The table of ``numbers[level]``."""
+        lo, hi, place = [], [], []
+        for a in range(len(tree.axes)):
+            first, index = np.unique(tree.lo[level, a], return_inverse=True)
+            last = np.empty_like(first)
+            last[index] = tree.hi[level, a]
+            lo.append(first)
+            hi.append(last)
+            place.append(index)
+        table = np.zeros([x.size for x in lo])
+        table[tuple(place)] = numbers[level]
+        return cls(tuple(lo), tuple(hi), SummedArea.of(table))
+
+    def covered(self, boxes: Floats) -> Floats:  # (k, m, 2) -> (k,)
+        """The sum over the nodes that each box covers."""
+        start = [np.searchsorted(lo, boxes[:, a, 0], side="left") for a, lo in enumerate(self.lo)]
+        stop = [np.searchsorted(hi, boxes[:, a, 1], side="right") for a, hi in enumerate(self.hi)]
+        return self.sums.boxes(np.stack(start, axis=1), np.stack(stop, axis=1))
+
+
+def leaf_density(tree: Tree, values: Floats) -> Floats:  # (nodes,) -> (size, ...)
+    """The frequency of every code under uniformity inside the leaves."""
+    leaves = tree.leaves
+    height = values[leaves] / tree.volume[leaves]
+    sizes = [axis.size for axis in tree.axes]
+    if len(sizes) == 1:
+        density = np.empty(sizes)
+        order = np.argsort(tree.lo[leaves, 0])
+        lengths = (tree.hi - tree.lo)[leaves, 0][order]
+        density[:] = np.repeat(height[order], lengths)
+        return density
+    # Mark the corners of every leaf and sum up: an m-dimensional difference array.
+    marks = np.zeros([size + 1 for size in sizes])
+    for corner in np.ndindex(*(2,) * len(sizes)):
+        at = tuple((tree.hi if side else tree.lo)[leaves, a] for a, side in enumerate(corner))
+        np.add.at(marks, at, height if sum(corner) % 2 == 0 else -height)
+    for axis in range(len(sizes)):
+        np.cumsum(marks, axis=axis, out=marks)
+    return marks[tuple(slice(size) for size in sizes)]

@@ -1,0 +1,1 @@
+"""From raw estimates to better ones: non-negativity, consistency, maximum entropy, error bars."""

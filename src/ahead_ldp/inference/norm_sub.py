@@ -1,0 +1,36 @@
+"""Norm-Sub: frequencies that are non-negative and sum to 1 (AHEAD Sec. 4.2, step 4; WLLS20)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def norm_sub(x: Floats, total: float = 1.0) -> Floats:
+    """The nearest point with non-negative entries and the given sum.
+
+    The paper sets negative entries to 0 and takes the average difference off the positive ones, again and again
+    until nothing is negative; that ends in the Euclidean projection on the simplex, which is computed here in
+    one sort. It is also defined where no entry is positive, which the paper leaves open.
+    """
+    if total < 0:
+        raise ValueError(f"expected total >= 0, got {total}")
+    descending = np.sort(x)[::-1]
+    excess = (np.cumsum(descending) - total) / np.arange(1, x.size + 1)
+    kept = np.flatnonzero(descending > excess)
+    shift = excess[kept[-1]] if kept.size else excess[0]
+    return np.maximum(x - shift, 0.0)
+
+
+def norm_sub_once(x: Floats) -> Floats:
+    """One pass, as the published code has it: clip at 0, share the difference among the positive entries, stop.
+
+    Small entries can end below 0, and a layer without positive entries becomes 0 (docs/departures.md).
+    """
+    clipped = np.maximum(x, 0.0)
+    positive = clipped > 0
+    if not positive.any():
+        return clipped
+    return np.where(positive, clipped + (1 - clipped.sum()) / positive.sum(), 0.0)
