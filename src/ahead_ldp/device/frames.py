@@ -71,9 +71,7 @@ def split_batch(data: bytes, header: Header, law: Law) -> tuple[list[bytes], byt
     if not body or len(body) % size:
         raise ReportRejected(Reason.TRUNCATED)
     starts = range(0, len(body), size)
-    return [bytes(body[i : i + ID_LENGTH]) for i in starts], b"".join(
-        body[i + ID_LENGTH : i + size] for i in starts
-    )
+    return [bytes(body[i : i + ID_LENGTH]) for i in starts], b"".join(body[i + ID_LENGTH : i + size] for i in starts)
 
 
 def decode_batch(data: bytes, header: Header, law: Law) -> list[Report]:

@@ -94,10 +94,7 @@ class TreeForm:
 
     def cell(self, axes: Sequence[Axis], codes: Sequence[int]) -> int:
         """The one cell that holds these codes. Every cell is looked at, whatever the codes are."""
-        inside = [
-            all(lo <= code < hi for (lo, hi), code in zip(box, codes, strict=True))
-            for box in self.leaves(axes)
-        ]
+        inside = [all(lo <= code < hi for (lo, hi), code in zip(box, codes, strict=True)) for box in self.leaves(axes)]
         return inside.index(True)
 
     def record(self) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ahead_ldp.device.laws.base import Law
 from ahead_ldp.device.laws.grr import GRRLaw
+from ahead_ldp.device.laws.haar import HaarLaw
 from ahead_ldp.device.laws.hadamard import HRRLaw
 from ahead_ldp.device.laws.hashing import OLHLaw
 from ahead_ldp.device.laws.subset import SSLaw
@@ -14,6 +15,7 @@ __all__ = [
     "LAWS",
     "GRRLaw",
     "HRRLaw",
+    "HaarLaw",
     "Law",
     "OLHLaw",
     "OUELaw",
@@ -24,7 +26,7 @@ __all__ = [
     "law_from_record",
 ]
 
-LAWS: dict[str, type[Law]] = {law.name: law for law in (GRRLaw, OUELaw, SUELaw, OLHLaw, SSLaw, HRRLaw, SWLaw)}
+LAWS: dict[str, type[Law]] = {law.name: law for law in (GRRLaw, OUELaw, SUELaw, OLHLaw, SSLaw, HRRLaw, SWLaw, HaarLaw)}
 
 
 def law_from_record(record: object) -> Law:

@@ -77,9 +77,7 @@ class OUELaw(UnaryLaw):
         e, d = exact_epsilon(epsilon), check_cells(cells)
         low = exp_bounds(e)[0]
         return sharpest(
-            lambda bits: cls(
-                cells, bits, _ceil_div(low.denominator << bits, low.numerator + low.denominator)
-            ),
+            lambda bits: cls(d, bits, _ceil_div(low.denominator << bits, low.numerator + low.denominator)),
             e,
         )
 
@@ -117,7 +115,7 @@ class SUELaw(UnaryLaw):
         low = exp_bounds(e)[0]
         scale = 10**40
         root = isqrt(low.numerator * scale**2 // low.denominator)  # sqrt(low), rounded down, over scale
-        return sharpest(lambda bits: cls(cells, bits, (root << bits) // (root + scale)), e)
+        return sharpest(lambda bits: cls(d, bits, (root << bits) // (root + scale)), e)
 
     @property
     def own(self) -> int:
