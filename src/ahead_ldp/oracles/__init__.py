@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from ahead_ldp.device.laws import Law, law_from_record
 from ahead_ldp.oracles.base import LinearOracle, Moments, Oracle, SupportOracle
 from ahead_ldp.oracles.grr import GRR
+from ahead_ldp.oracles.haar import Haar
 from ahead_ldp.oracles.hrr import HRR
 from ahead_ldp.oracles.olh import OLH
 from ahead_ldp.oracles.oue import OUE
@@ -20,13 +22,14 @@ from ahead_ldp.oracles.sw import SW
 from ahead_ldp.oracles.tally import Tally
 
 __all__ = [
-    "GRR", "HRR", "OLH", "ORACLES", "OUE", "SS", "SUE", "SW", "Choice", "LinearOracle", "Moments", "Oracle",
+    "GRR", "HRR", "OLH", "ORACLES", "OUE", "SS", "SUE", "SW", "Choice", "Haar", "LinearOracle", "Moments", "Oracle",
     "SupportOracle", "Tally", "choose_oracle", "make_oracle", "oracle_of_law",
 ]  # fmt: skip
 
-ORACLES: dict[str, type[Oracle]] = {oracle.name: oracle for oracle in (GRR, OUE, OLH, SS, HRR, SUE, SW)}
+ORACLES: dict[str, type[Oracle]] = {oracle.name: oracle for oracle in (GRR, OUE, OLH, SS, HRR, SUE, SW, Haar)}
 
 
+@lru_cache(maxsize=1024, typed=True)  # True is no epsilon, even where 1 has been seen
 def make_oracle(name: str, epsilon: float | str | Fraction, cells: int) -> Oracle:
     """The named oracle with its best parameters."""
     if name not in ORACLES:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import Generator
 
+from ahead_ldp.device.canonical import integer
 from ahead_ldp.device.laws import Law
 from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints, Tally
 
@@ -51,10 +52,9 @@ class Oracle(ABC):
 
     def perturb(self, codes: Ints, rng: Generator) -> Bytes:  # (n,) -> (n, report_bytes)
         """One packed report per code. The generator is a simulation's; devices use the law itself."""
-        codes = np.asarray(codes, np.int64)
-        if codes.ndim != 1 or (codes.size and not 0 <= codes.min() <= codes.max() < self.d):
+        if not _are_counts(codes) or (codes.size and not codes.max() < self.d):
             raise ValueError(f"expected codes to be a flat array of integers in 0..{self.d - 1}")
-        return self._perturb(codes, rng)
+        return self._perturb(codes.astype(np.int64, copy=False), rng)
 
     @abstractmethod
     def _perturb(self, codes: Ints, rng: Generator) -> Bytes: ...
@@ -74,16 +74,20 @@ class Oracle(ABC):
     def valid(self, reports: Bytes) -> Bools:  # (n, report_bytes) -> (n,)
         """Which reports the device could have made: the bulk form of ``law.check_payload``."""
 
-    @abstractmethod
     def log_prob(self, reports: Bytes, code: int) -> Floats:  # (n, report_bytes) -> (n,)
         """Natural logarithm of the probability of each report given the code."""
+        return self._log_prob(reports, integer(code, "code", 0, self.d - 1))
+
+    @abstractmethod
+    def _log_prob(self, reports: Bytes, code: int) -> Floats: ...
 
     def simulate(self, histogram: Ints, rng: Generator) -> Tally:  # (d,) -> counts (outcomes,)
         """The tally of a group with this histogram of codes, at a cost that hardly depends on n."""
-        histogram = np.asarray(histogram, np.int64)
-        if histogram.shape != (self.d,) or (histogram < 0).any():
-            raise ValueError(f"expected a histogram of {self.d} counts >= 0, got shape {histogram.shape}")
-        return Tally(int(histogram.sum()), self._simulate(histogram, rng))
+        if not _are_counts(histogram) or histogram.size != self.d:
+            raise ValueError(
+                f"expected a histogram of {self.d} counts >= 0, got {histogram.dtype} of shape {histogram.shape}"
+            )
+        return Tally(int(histogram.sum()), self._simulate(histogram.astype(np.int64, copy=False), rng))
 
     @abstractmethod
     def _simulate(self, histogram: Ints, rng: Generator) -> Ints: ...
@@ -138,7 +142,9 @@ class LinearOracle(Oracle):
         return (f * m.own + (1 - f) * m.other) / n
 
     def covariance(self, n: int, f: Floats) -> Floats:  # (d,) -> (d, d)
-        """Covariance of all cells' estimates given the group's people."""
+        """Covariance of all cells' estimates given the group's people; for n = 0 infinite variances alone."""
+        if n == 0:
+            return np.diag(np.full(self.d, np.inf))
         m = self.moments
         cov = (m.cross + (m.cross_own - m.cross) * np.add.outer(f, f)) / n
         np.fill_diagonal(cov, self.variance(n, f))
@@ -146,6 +152,8 @@ class LinearOracle(Oracle):
 
     def quadratic(self, n: int, f: Floats, weights: Floats) -> Floats:  # (d,), (..., d) -> (...)
         """Variance of ``weights @ estimate`` in O(d): the quadratic form of ``covariance``."""
+        if n == 0:
+            return np.where((weights != 0).any(-1), np.inf, 0.0)[()]
         m = self.moments
         w2 = weights**2
         total, squares = weights.sum(-1), w2.sum(-1)
@@ -198,6 +206,11 @@ class SupportOracle(LinearOracle):
 
     def _estimate(self, tally: Tally) -> Floats:
         return (tally.counts / tally.n - self.q) / (self.p - self.q)  # WBLJ17, Eq. 1
+
+
+def _are_counts(x: Ints) -> bool:
+    """Whether a flat array holds integers >= 0; anything else would be rounded without a word."""
+    return x.ndim == 1 and np.issubdtype(x.dtype, np.integer) and not (x < 0).any()
 
 
 def coins(threshold: int, bits: int, n: int, rng: Generator) -> Bools:

@@ -59,7 +59,7 @@ class GRR(SupportOracle):
         """A code below d."""
         return unpack_integers(reports) < self.d
 
-    def log_prob(self, reports: Bytes, code: int) -> Floats:
+    def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """ln p or ln q."""
         kept = unpack_integers(reports) == code
         return np.array([np.log(self.q), np.log(self.p)])[kept.astype(int)]

@@ -63,7 +63,7 @@ class HRR(LinearOracle):
         """A row below K."""
         return unpack_integers(reports) < self.outcomes
 
-    def log_prob(self, reports: Bytes, code: int) -> Floats:
+    def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """Of the sign given the row, plus that of the row."""
         both = unpack_integers(reports)
         kept = _sign(both >> 1, np.array(code)) == both % 2

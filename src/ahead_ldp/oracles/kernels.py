@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ahead_ldp.oracles.tally import Bytes, Ints
 
+_WIDE = 128  # words of a row that keep the inner loop busy
+
 
 def positional_popcount(reports: Bytes) -> Ints:  # (n, width) -> (8 * width,)
     """Ones per bit position of packed rows."""
@@ -19,7 +21,12 @@ def positional_popcount(reports: Bytes) -> Ints:  # (n, width) -> (8 * width,)
         words = reports.view(np.uint64)
     else:
         words.view(np.uint8).reshape(n, -1)[:, :width] = reports
-    return _compiled()["popcount"](words)[: 8 * width]
+    count = _compiled()["popcount"]
+    fold = max(1, _WIDE // words.shape[1])  # narrow rows stand side by side: a longer inner loop
+    side_by_side = n - n % fold
+    folded = count(words[:side_by_side].reshape(-1, fold * words.shape[1]))
+    counts = folded.reshape(fold, -1).sum(axis=0) + count(words[side_by_side:])
+    return counts[: 8 * width]
 
 
 def olh_support(words: NDArray[np.uint32], d: int) -> Ints:  # (5, n) -> (d,)
@@ -35,41 +42,70 @@ def _compiled() -> dict[str, Any]:
     def popcount(words):  # type: ignore[no-untyped-def]
         n, width = words.shape
         counts = np.zeros(width * 64, np.int64)
+        planes = np.zeros((8, width), np.uint64)  # bit k of the count of every position
         low = np.uint64(0x0101010101010101)
-        lanes = np.zeros((width, 8), np.uint64)
-        planes = np.zeros((4, width), np.uint64)
-        row = 0
-        while row < n:
-            lanes[:] = 0
-            for _ in range(17):  # 17 * 15 = 255 rows at most fill a byte lane
-                if row >= n:
-                    break
-                planes[:] = 0
-                stop = min(n, row + 15)
-                for r in range(row, stop):  # a carry-save counter of four bits, 64 positions at a time
-                    for j in range(width):
-                        x = words[r, j]
-                        t = planes[0, j]
-                        planes[0, j] = t ^ x
+        for start in range(0, n, 248):  # with the last seven rows at most 255, which eight planes hold
+            stop = min(n, start + 248)
+            if n - stop < 8:
+                stop = n
+            planes[:] = 0
+            p0, p1, p2, p3 = planes[0], planes[1], planes[2], planes[3]
+            p4, p5, p6, p7 = planes[4], planes[5], planes[6], planes[7]
+            row = start
+            while row + 8 <= stop:
+                r0, r1, r2, r3 = words[row], words[row + 1], words[row + 2], words[row + 3]
+                r4, r5, r6, r7 = words[row + 4], words[row + 5], words[row + 6], words[row + 7]
+                for j in range(width):  # full adders bring eight rows down to one carry of weight 8 (Harley and Seal)
+                    u = p0[j] ^ r0[j]
+                    c1 = (p0[j] & r0[j]) | (u & r1[j])
+                    s = u ^ r1[j]
+                    u = s ^ r2[j]
+                    c2 = (s & r2[j]) | (u & r3[j])
+                    s = u ^ r3[j]
+                    u = s ^ r4[j]
+                    c3 = (s & r4[j]) | (u & r5[j])
+                    s = u ^ r5[j]
+                    u = s ^ r6[j]
+                    c4 = (s & r6[j]) | (u & r7[j])
+                    p0[j] = u ^ r7[j]
+                    u = p1[j] ^ c1
+                    d1 = (p1[j] & c1) | (u & c2)
+                    s = u ^ c2
+                    u = s ^ c3
+                    d2 = (s & c3) | (u & c4)
+                    p1[j] = u ^ c4
+                    u = p2[j] ^ d1
+                    x = (p2[j] & d1) | (u & d2)
+                    p2[j] = u ^ d2
+                    t = p3[j]
+                    p3[j] = t ^ x
+                    x &= t
+                    t = p4[j]
+                    p4[j] = t ^ x
+                    x &= t
+                    t = p5[j]
+                    p5[j] = t ^ x
+                    x &= t
+                    t = p6[j]
+                    p6[j] = t ^ x
+                    p7[j] ^= x & t
+                row += 8
+            for r in range(row, stop):
+                for j in range(width):
+                    x = words[r, j]
+                    for k in range(8):
+                        t = planes[k, j]
+                        planes[k, j] = t ^ x
                         x &= t
-                        t = planes[1, j]
-                        planes[1, j] = t ^ x
-                        x &= t
-                        t = planes[2, j]
-                        planes[2, j] = t ^ x
-                        x &= t
-                        planes[3, j] ^= x
-                row = stop
-                for k in range(4):
-                    for j in range(width):
-                        x = planes[k, j]
-                        for s in range(8):
-                            lanes[j, s] += ((x >> np.uint64(s)) & low) << np.uint64(k)
             for j in range(width):
                 for s in range(8):
-                    x = lanes[j, s]
+                    lane = np.uint64(0)
+                    for k in range(8):
+                        lane |= ((planes[k, j] >> np.uint64(s)) & low) << np.uint64(k)
                     for byte in range(8):
-                        counts[j * 64 + byte * 8 + s] += np.int64((x >> np.uint64(8 * byte)) & np.uint64(255))
+                        counts[j * 64 + byte * 8 + s] += np.int64((lane >> np.uint64(8 * byte)) & np.uint64(255))
+            if stop == n:
+                break
         return counts
 
     @numba.njit(cache=True)

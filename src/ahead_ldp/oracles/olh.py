@@ -103,7 +103,7 @@ class OLH(SupportOracle):
         a, b, c, y = self._fields(reports)
         return (a < PRIME) & (b < PRIME) & (c < PRIME) & (y < self.law.g)
 
-    def log_prob(self, reports: Bytes, code: int) -> Floats:
+    def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """Of the hash value given the hash, plus that of the hash itself."""
         a, b, c, y = self._fields(reports)
         h = self.law.g * ((((a * code + b) % PRIME) * code + c) % PRIME) // PRIME

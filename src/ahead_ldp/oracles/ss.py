@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import lgamma
 from typing import ClassVar, Self
 
@@ -16,6 +17,7 @@ from ahead_ldp.oracles.bits import padding_is_zero, popcount_rows, positional_po
 from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints
 
 _ROWS = 1 << 12
+_MOST_PEOPLE = 5 * 10**8  # NumPy draws without replacement from fewer than 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class SS(SupportOracle):
         """Zero padding and w ones."""
         return padding_is_zero(reports, self.d) & (popcount_rows(reports) == self.law.w)
 
-    def log_prob(self, reports: Bytes, code: int) -> Floats:
+    def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """ln of p over the sets that hold the code, or of 1 - p over those that do not."""
         w, others = self.law.w, self.d - 1
         holds = (reports[:, code // 8] >> (code % 8) & 1) == 1
@@ -98,6 +100,9 @@ class SS(SupportOracle):
         order, as selection sampling does, with the numbers of people who want r more cells and (a) have an own
         cell ahead, to be skipped in their draw, or (b) have none.
         """
+        if (parts := int(histogram.sum()) // _MOST_PEOPLE + 1) > 1:  # tallies of parts of a group add up
+            borders = [histogram * i // parts for i in range(parts + 1)]
+            return sum((self._simulate(b - a, rng) for a, b in pairwise(borders)), np.zeros(self.d, np.int64))
         d, w = self.d, self.law.w
         bonus = (self.p * d - w) / (d - w) if d > w else 0.0
         owners = rng.binomial(histogram, bonus)

@@ -101,7 +101,7 @@ class SW(Oracle):
         """An outcome that exists."""
         return unpack_integers(reports) < self.outcomes
 
-    def log_prob(self, reports: Bytes, code: int) -> Floats:
+    def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """ln p near the code, ln q elsewhere."""
         offset = unpack_integers(reports) - code
         near = (offset >= 0) & (offset <= 2 * self.law.b)

@@ -59,7 +59,7 @@ class UnaryOracle(SupportOracle):
         """Zero padding."""
         return padding_is_zero(reports, self.d)
 
-    def log_prob(self, reports: Bytes, code: int) -> Floats:
+    def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """A product over the bits."""
         own = reports[:, code // 8] >> (code % 8) & 1
         ones = popcount_rows(reports) - own
