@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,9 +81,7 @@ class Answerer:
             return cls(tree, values, None, ())
         difference = np.where(tree.is_split, values - tree.children_sum(values), 0.0)
         tables = (
-            LevelTable.of(tree, level, difference)
-            for level in tree.levels()
-            if np.abs(difference[level]).max() > 1e-15
+            LevelTable.of(tree, level, difference) for level in tree.levels() if np.abs(difference[level]).max() > 1e-15
         )
         return cls(tree, values, SummedArea.of(leaf_density(tree, values)), tuple(tables))
 
@@ -94,8 +93,10 @@ class Answerer:
                 answers[part] = cover_weights(self.tree, boxes[part]) @ self.values
             return answers
         answers = self.density.fractional_boxes(boxes)
-        for table in self.differences:
-            answers += table.covered(boxes)
+        if self.differences:
+            first, last = _whole_codes(boxes)
+            for table in self.differences:
+                answers += table.covered(first, last)
         return answers
 
 
@@ -110,6 +111,8 @@ class LevelTable:
     @classmethod
     def of(cls, tree: Tree, level: slice, numbers: Floats) -> LevelTable:
         """The table of ``numbers[level]``."""
+        if len(tree.axes) == 1:  # the nodes of a level stand in order
+            return cls((tree.lo[level, 0],), (tree.hi[level, 0],), SummedArea.of(numbers[level]))
         lo, hi, place = [], [], []
         for a in range(len(tree.axes)):
             first, index = np.unique(tree.lo[level, a], return_inverse=True)
@@ -122,11 +125,24 @@ class LevelTable:
         table[tuple(place)] = numbers[level]
         return cls(tuple(lo), tuple(hi), SummedArea.of(table))
 
-    def covered(self, boxes: Floats) -> Floats:  # (k, m, 2) -> (k,)
-        """The sum over the nodes that each box covers."""
-        start = [np.searchsorted(lo, boxes[:, a, 0], side="left") for a, lo in enumerate(self.lo)]
-        stop = [np.searchsorted(hi, boxes[:, a, 1], side="right") for a, hi in enumerate(self.hi)]
+    def covered(self, first: Ints, last: Ints) -> Floats:  # (k, m), (k, m) -> (k,)
+        """The sum over the nodes that lie inside the codes [first, last) of each box."""
+        start = [_places(lo, first[:, a], "left") for a, lo in enumerate(self.lo)]
+        stop = [_places(hi, last[:, a], "right") for a, hi in enumerate(self.hi)]
         return self.sums.boxes(np.stack(start, axis=1), np.stack(stop, axis=1))
+
+
+def _whole_codes(boxes: Floats) -> tuple[Ints, Ints]:  # (k, m, 2) -> (k, m), (k, m)
+    """The codes that lie wholly inside each box: a node is covered by them or not at all."""
+    return np.ceil(boxes[..., 0]).astype(np.int64), np.floor(boxes[..., 1]).astype(np.int64)
+
+
+def _places(borders: Ints, codes: Ints, side: Literal["left", "right"]) -> Ints:
+    """``np.searchsorted``, through a table of all codes where there are fewer of them than are looked up."""
+    beyond = int(borders[-1]) + 1  # from here on the place is the last one
+    if codes.size <= beyond:
+        return np.searchsorted(borders, codes, side=side)
+    return np.searchsorted(borders, np.arange(beyond + 1), side=side)[np.minimum(codes, beyond)]
 
 
 def leaf_density(tree: Tree, values: Floats) -> Floats:  # (nodes,) -> (size, ...)

@@ -53,6 +53,11 @@ class Tree:
             split = level & flags[: tree.size]
             if not split.any():
                 break
+            children = tree.prospective_children[split]
+            if (children == 1).any():
+                raise ValueError("expected no flag to cut a single code, got one")
+            if tree.size + children.sum() > flags.size:  # before they take memory
+                raise ValueError(f"expected one flag per node, got {flags.size} for a larger tree")
             tree = tree.split(split)[0]
         if tree.size != flags.size:
             raise ValueError(f"expected one flag per node, got {flags.size} for {tree.size} nodes")
@@ -114,13 +119,38 @@ class Tree:
             counts[:, a] = np.minimum(self.fanout, length - mixed) + mixed
         return counts
 
+    @cached_property
     def prospective_children(self) -> Ints:
         """How many children each node has or would get; 1 for a single code, which cannot be cut."""
         return self.parts(np.ones(self.size, bool)).prod(axis=1)
 
     def split(self, nodes: Bools) -> tuple[Tree, Ints]:
         """The tree with these leaves cut, and where each old node stands in it. Single codes stay leaves."""
-        cut = self.is_split | (nodes & (self.prospective_children() > 1))
+        new = np.flatnonzero(nodes & ~self.is_split & (self.prospective_children > 1))
+        if new.size == 0 or self.level[new[0]] == self.height:
+            return self._grown(new), np.arange(self.size)
+        return self._rebuilt(new)
+
+    def _grown(self, new: Ints) -> Tree:
+        """The tree with these leaves of the last level cut: their children come after all other nodes."""
+        counts = self.prospective_children[new]
+        lo, hi = _children(self, new)
+        first_child = self.first_child.copy()
+        first_child[new] = self.size + np.cumsum(counts) - counts
+        return Tree(
+            self.axes,
+            self.fanout,
+            np.concatenate([self.lo, lo]),
+            np.concatenate([self.hi, hi]),
+            np.concatenate([self.parent, np.repeat(new, counts)]),
+            np.concatenate([self.level, np.full(len(lo), self.height + 1)]),
+            np.concatenate([first_child, np.full(len(lo), -1)]),
+        )
+
+    def _rebuilt(self, new: Ints) -> tuple[Tree, Ints]:
+        """The tree with these leaves of any level cut, and where each old node stands in it."""
+        cut = self.is_split.copy()
+        cut[new] = True
         lo, hi, parent, level, first = [self.lo[:1]], [self.hi[:1]], [np.array([-1])], [np.array([0])], []
         place = np.zeros(self.size, np.int64)  # old node -> new node
         old = np.array([0])  # old node behind each new node of the current level; -1 where it is new

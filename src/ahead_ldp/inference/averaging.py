@@ -42,6 +42,7 @@ class Averaged:
     measurements: tuple[Measurement, ...]
     own_precision: Floats  # (nodes,) of the pooled estimates of a node itself
     own_weight: Floats  # (nodes,) lambda_1
+    precision: Floats  # (nodes,) of a node with what its children say; infinite at the root
     filled: NDArray[np.bool_]  # (nodes,)
     values: Floats  # (nodes,)
 
@@ -73,7 +74,8 @@ def average(tree: Tree, measurements: Sequence[Measurement]) -> Averaged:
         part = np.flatnonzero(filled[level]) + level.start
         above = tree.parent[part]
         values[part] = values[above] * tree.volume[part] / tree.volume[above]
-    return Averaged(tree, tuple(measurements), precision, own_weight, filled, values)
+    total[0] = np.inf
+    return Averaged(tree, tuple(measurements), precision, own_weight, total, filled, values)
 
 
 def pool(tree: Tree, measurements: Sequence[Measurement]) -> tuple[Floats, Floats]:

@@ -15,12 +15,12 @@ def linear_variance(averaged: Averaged, weights: Floats) -> Floats:  # (k, nodes
 
     Exact for the linear part of the pipeline, given the tree: the oracles' noise with its covariance between
     cells, and the chance of who fell into which group. Norm-Sub is treated as the identity and the tree as given.
-    Infinite where an answer rests on nothing that was measured.
+    Nodes that were filled carry their parent's noise alone; where nobody was asked, nothing varies and it is 0.
     """
+    people = sum(m.n for m in averaged.measurements)
     g = own_coefficients(averaged, weights)
     f = np.maximum(averaged.values, 0.0)
     variance = np.zeros(len(weights))
-    people = sum(m.n for m in averaged.measurements)
     for m in averaged.measurements:
         if m.n == 0:
             continue
@@ -29,8 +29,7 @@ def linear_variance(averaged: Averaged, weights: Floats) -> Floats:  # (k, nodes
         variance += m.oracle.quadratic(m.n, cell_f, a)
         variance += ((a**2) @ cell_f - (a @ cell_f) ** 2) / m.n
     variance -= _everyone_counts(averaged, g, f, people)
-    unmeasured = (averaged.own_precision == 0) & (np.abs(g) > 1e-12)
-    return np.where(unmeasured.any(axis=1), np.inf, np.maximum(variance, 0.0))
+    return np.maximum(variance, 0.0)
 
 
 def _everyone_counts(averaged: Averaged, g: Floats, f: Floats, people: int) -> Floats:
