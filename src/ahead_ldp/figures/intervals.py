@@ -1,0 +1,55 @@
+"""Answers to a list of queries, each with its interval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ahead_ldp.answers import Answers
+from ahead_ldp.figures.style import BLUE, VERMILLION, figure_of, footnote, legend_above, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_answers(
+    answers: Answers, truth: ArrayLike | None = None, ax: Axes | None = None, level: float = 0.95
+) -> Figure:
+    """A row for each answer: the estimate, its interval, and the true share if given; ``*`` as in a table."""
+    n = len(answers)
+    figure = new_figure(7.0, 1.4 + 0.32 * n) if ax is None else figure_of(ax)
+    drawn = figure.add_subplot() if ax is None else ax
+    values, marks = 100 * answers.values.reshape(-1), answers.bias_not_included.reshape(-1)
+    low, high = (100 * side.reshape(-1) for side in answers.interval(level))
+    rows = np.arange(n)
+    error = np.stack([np.maximum(values - low, 0.0), np.maximum(high - values, 0.0)])
+    drawn.errorbar(
+        values, rows, xerr=error, fmt="o", color=BLUE, capsize=3, markersize=5,
+        label=f"estimate, {100 * level:g} % interval{'*' * bool(marks.any())}",
+    )  # fmt: skip
+    if truth is not None:
+        true = np.asarray(truth, float).reshape(-1)
+        if true.size != n:
+            raise ValueError(f"expected truth for {n} answers, got {true.size}")
+        drawn.plot(100 * true, rows, "D", color=VERMILLION, fillstyle="none", markersize=8, zorder=3, label="truth")
+    drawn.set_yticks(rows, [name + "*" * bool(mark) for name, mark in zip(_names(answers), marks, strict=True)])
+    drawn.set_ylim(n - 0.5, -0.5)
+    drawn.set_xlim(left=0.0)
+    drawn.set_xlabel("people, %")
+    drawn.grid(axis="x", color="0.9")
+    drawn.set_axisbelow(True)
+    drawn.spines[["top", "right"]].set_visible(False)
+    legend_above(drawn)
+    if ax is None:
+        footnote(figure, answers)
+    return figure
+
+
+def _names(answers: Answers) -> list[str]:
+    if not answers.labels:
+        return [f"query {i + 1}" for i in range(len(answers))]
+    columns = [np.asarray(column).tolist() for column in answers.labels.values()]
+    return [", ".join(map(str, row)) for row in zip(*columns, strict=True)]
