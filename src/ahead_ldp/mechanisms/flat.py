@@ -1,0 +1,60 @@
+"""Flat: one question on all cells, answered by everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.inference.averaging import Measurement, average
+from ahead_ldp.inference.norm_sub import norm_sub
+from ahead_ldp.oracles import LinearOracle, choose_oracle, make_oracle
+from ahead_ldp.partitions import Partition
+from ahead_ldp.protocol import Group, Mechanism, Question, Run, axes_of
+from ahead_ldp.tree_estimates import TreeEstimate
+from ahead_ldp.trees import Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flat(Mechanism):
+    """A frequency oracle on every code, and sums of its estimates: the baseline without any hierarchy.
+
+    ``oracle`` is a registered name, or "best" for the least variance; ``non_negative`` applies Norm-Sub.
+    """
+
+    name: ClassVar[str] = "flat"
+    oracle: str = "best"
+    non_negative: bool = True
+
+    def groups(self, schema: Schema) -> tuple[Group, ...]:
+        """One, unless there is nothing to ask."""
+        return (Group("1"),) if prod(schema.sizes) > 1 else ()
+
+    def run(self, schema: Schema) -> Run:
+        """One wave, one question."""
+        axes = axes_of(schema)
+        tree = Tree.root(axes, max(2, *schema.sizes))
+        measurements = []
+        for group in self.groups(schema):
+            tree = tree.split(np.array([True]))[0]
+            oracle = self._oracle(tree.leaves.size)
+            question = Question(tuple(range(len(axes))), Partition.of_tree(tree), oracle)
+            tally = (yield {group.id: question})[group.id]
+            estimate = oracle.estimate(tally)
+            measurements.append(
+                Measurement(
+                    tree.leaves, norm_sub(estimate) if self.non_negative else estimate, tally.n, oracle
+                )
+            )
+        return TreeEstimate(schema, average(tree, measurements), consistent=self.non_negative)
+
+    def _oracle(self, cells: int) -> LinearOracle:
+        if self.oracle == "best":
+            return choose_oracle(self.epsilon, cells).oracle
+        oracle = make_oracle(self.oracle, self.epsilon, cells)
+        if not isinstance(oracle, LinearOracle):
+            raise ValueError(f"expected an oracle with an unbiased estimate, got {self.oracle!r}")
+        return oracle
