@@ -1,0 +1,1 @@
+"""Slow, obvious versions of what the package computes fast. Nothing here is clever."""
