@@ -1,6 +1,12 @@
-"""The documentation as data: pages, fenced blocks, links. `python -m tools.docs` checks every link."""
+"""The documentation as data: pages, fenced blocks, links, generated blocks.
 
+`python -m tools.docs` writes the generated blocks anew and checks every link.
+"""
+
+import os
 import re
+import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +18,7 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)$")
 HEADING = re.compile(r"^#{1,6} +(?P<title>.*?)(?: +#+)?$")
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\((?P<target>[^()\s]*)(?: +\"[^\"]*\")?\)")
 REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]: +<?(?P<target>[^\s>]+)>?")
+GENERATED = re.compile(r"(<!-- generated: (?P<command>ahead [^>]*?) -->\n+```text\n).*?(?=```)", re.DOTALL)
 OUTSIDE = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -99,9 +106,25 @@ def broken_links(page: Path, root: Path = ROOT) -> list[str]:
     return messages
 
 
+def regenerated(text: str) -> str:
+    """The page with every block after `<!-- generated: ahead ... -->` as the command prints it now, 80 columns wide."""
+    return GENERATED.sub(lambda block: block[1] + _printed(block["command"]), text)
+
+
+def _printed(command: str) -> str:
+    words = [sys.executable, "-m", "ahead_ldp", *shlex.split(command)[1:]]
+    env = {**os.environ, "COLUMNS": "80"}
+    return subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
+
+
 def main() -> int:
-    """Check every page; print what is broken; 1 if anything is."""
+    """Write generated blocks anew and check every page; print what is broken; 1 if anything is."""
     found = pages()
+    for page in found:
+        old = page.read_text(encoding="utf-8")
+        if (new := regenerated(old)) != old:
+            page.write_text(new, encoding="utf-8")
+            print(f"{page.relative_to(ROOT)} written anew")
     broken = [message for page in found for message in broken_links(page)]
     for message in broken:
         print(message, file=sys.stderr)

@@ -1,0 +1,194 @@
+"""What the options name: schemas, records, histograms, queries. Everything refused is a ValueError of one line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ahead_ldp.device.codes import Attribute, Schema
+from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.queries import Workload
+from ahead_ldp.schema import as_schema, encode, load_schema, real
+from ahead_ldp.schema import codes as coded
+from ahead_ldp.tables import Columns, read_columns
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """A table under a schema, and where the schema's bounds are from: "declared", "codes" or "data"."""
+
+    schema: Schema
+    columns: Columns
+    bounds: str
+
+    @property
+    def codes(self) -> Ints:
+        """One row of codes per person."""
+        return encode(self.schema, self.columns)
+
+
+def split(text: str, option: str) -> list[str]:
+    """The entries of a list with commas, in order, each once."""
+    entries = [entry.strip() for entry in text.split(",")]
+    if not all(entries) or len(set(entries)) != len(entries):
+        raise ValueError(f"expected different entries, with commas between them, for {option}, got {text!r}")
+    return entries
+
+
+def epsilons(text: str) -> list[str]:
+    """Privacy parameters, as they travel."""
+    return split(",".join(epsilon_text(entry) for entry in split(text, "--epsilon")), "--epsilon")
+
+
+def declared_schema(attributes: Sequence[str] | None, schema_file: Path | None) -> Schema | None:
+    """The schema that was declared by text or by a file, if any."""
+    if attributes and schema_file:
+        raise ValueError("expected --attribute or --schema, got both")
+    if schema_file is not None:
+        return load_schema(schema_file)
+    return as_schema(attributes) if attributes else None
+
+
+def read_records(path: Path, columns: str | None, codes: bool, buckets: str | None, declared: Schema | None) -> Records:
+    """The records of a file under the declared schema, as codes, or with bounds from the data themselves."""
+    names = None if columns is None else split(columns, "--columns")
+    if declared is not None:
+        if codes or buckets:
+            raise ValueError("expected --attribute or --schema, or else --buckets; got both")
+        return Records(declared, _declared_columns(path, names, declared), "declared")
+    found = read_columns(path, names or _array_names(path))
+    counts = _buckets(buckets, len(found))
+    if codes:
+        schema = Schema(tuple(coded(name, d) for name, d in zip(found, counts, strict=True)))
+        return Records(schema, found, "codes")
+    schema = Schema(tuple(_between(name, found[name], d) for name, d in zip(found, counts, strict=True)))
+    return Records(schema, found, "data")
+
+
+def _declared_columns(path: Path, names: list[str] | None, declared: Schema) -> Columns:
+    if names is not None and len(names) != len(declared.names):
+        raise ValueError(f"expected {len(declared.names)} names in --columns, one per attribute, got {len(names)}")
+    wanted = names or list(declared.names)
+    labelled = [name for name, a in zip(wanted, declared.attributes, strict=True) if a.labels]
+    found = read_columns(path, wanted, text=labelled)
+    return dict(zip(declared.names, found.values(), strict=True))
+
+
+def _array_names(path: Path) -> list[str] | None:
+    """Names for the columns of a plain .npy array: a1, a2, ...; other files have their own."""
+    if path.suffix.lower() != ".npy":
+        return None
+    array = load_array(path)
+    if array.dtype.names is not None:
+        return None
+    return [f"a{i + 1}" for i in range(1 if array.ndim == 1 else array.shape[-1])]
+
+
+def _between(name: str, column: NDArray[Any], buckets: int) -> Attribute:
+    if column.dtype.kind not in "iuf":
+        raise ValueError(f"expected numbers in the column {name} to find its bounds: declare it with --attribute")
+    present = column[np.isfinite(column)]
+    if not present.size:
+        raise ValueError(f"expected numbers in the column {name} to find its bounds, got none")
+    lo, hi = float(present.min()), float(present.max())
+    return real(name, lo, hi if hi > lo else lo + 1.0, buckets)
+
+
+def _buckets(text: str | None, columns: int) -> list[int]:
+    if text is None:
+        raise ValueError("expected --buckets where no attribute is declared by --attribute or --schema")
+    try:
+        counts = [int(entry) for entry in text.split(",")]
+    except ValueError:
+        raise ValueError(f"expected whole numbers for --buckets, got {text!r}") from None
+    if min(counts) < 1:
+        raise ValueError(f"expected --buckets >= 1, got {text!r}")
+    if len(counts) not in (1, columns):
+        raise ValueError(f"expected one number of buckets, or {columns}, for --buckets, got {len(counts)}")
+    return counts * columns if len(counts) == 1 else counts
+
+
+def read_histogram(
+    path: Path, columns: str | None, buckets: str | None, declared: Schema | None
+) -> tuple[Schema, Ints]:
+    """Counts over all combinations of codes, and their schema; without a declared one, plain codes."""
+    names = None if columns is None else split(columns, "--columns")
+    array = load_array(path) if path.suffix.lower() == ".npy" else _csv_histogram(path, buckets)
+    if array.dtype.kind not in "iuf" or array.ndim == 0 or not np.isfinite(array).all():
+        raise ValueError(f"expected a histogram of counts in {str(path)!r}, got {array.dtype} of shape {array.shape}")
+    counts = np.rint(array).astype(np.int64)
+    if (counts < 0).any() or (counts != array).any() or not counts.any():
+        raise ValueError(f"expected whole counts >= 0, not all 0, in the histogram {str(path)!r}")
+    if declared is None:
+        names = names or [f"a{i + 1}" for i in range(counts.ndim)]
+        if len(names) != counts.ndim:
+            raise ValueError(f"expected {counts.ndim} names in --columns, one per axis, got {len(names)}")
+        declared = Schema(tuple(coded(name, d) for name, d in zip(names, counts.shape, strict=True)))
+    wanted = declared.sizes if buckets is None else tuple(_buckets(buckets, counts.ndim))
+    if not counts.shape == declared.sizes == wanted:
+        raise ValueError(f"expected a histogram of shape {wanted}, got {counts.shape} in {str(path)!r}")
+    return declared, counts
+
+
+def _csv_histogram(path: Path, buckets: str | None) -> NDArray[Any]:
+    """One column or row of counts; a matrix of two attributes; or codes and a last column named count."""
+    head, cells = _numbers(path)
+    if head is None or head[-1] != "count" or len(head) == 1:
+        return cells.reshape(-1) if 1 in cells.shape else cells
+    codes = cells[:, :-1].astype(np.int64)
+    if (codes != cells[:, :-1]).any() or (codes < 0).any():
+        raise ValueError(f"expected whole codes >= 0 before the count in {str(path)!r}")
+    largest = (codes.max(axis=0) + 1).tolist()
+    sizes = tuple(largest if buckets is None else _buckets(buckets, codes.shape[1]))
+    if any(needed > size for needed, size in zip(largest, sizes, strict=True)):
+        raise ValueError(f"expected codes below {sizes} in {str(path)!r}")
+    histogram = np.zeros(sizes)
+    np.add.at(histogram, tuple(codes.T), cells[:, -1])
+    return histogram
+
+
+def read_queries(path: Path, schema: Schema) -> Workload:
+    """Closed ranges of codes: lo and hi of every attribute in each row, with or without a header line."""
+    if path.suffix.lower() == ".npy":
+        return Workload.from_codes(schema, load_array(path))
+    return Workload.from_codes(schema, _numbers(path)[1])
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """The array of a .npy file."""
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"expected a readable .npy file, got {str(path)!r}: {error}") from None
+    return array
+
+
+def _numbers(path: Path) -> tuple[list[str] | None, NDArray[np.float64]]:
+    """The header of a .csv file of numbers, if it has one, and its rows."""
+    if path.suffix.lower() != ".csv":
+        raise ValueError(f"expected a file ending in .csv or .npy, got {str(path)!r}")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"expected a readable file, got {str(path)!r}: {error}") from None
+    head = rows.pop(0) if rows and not all(map(_is_number, rows[0])) else None
+    if not rows or len(set(map(len, rows))) > 1 or not all(_is_number(cell) for row in rows for cell in row):
+        raise ValueError(f"expected rows of the same number of numbers in {str(path)!r}")
+    return head, np.array(rows, dtype=np.float64)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,69 @@
+"""How results look: JSON on standard output, or tables there; notes on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from ahead_ldp.evaluation import Spread
+
+
+def note(text: str) -> None:
+    """One line for the person at the terminal."""
+    print(text, file=sys.stderr)
+
+
+def print_json(record: Any) -> None:
+    """The record alone; numbers that JSON does not have become null."""
+    print(json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+    """A table whose first ``left`` columns are text; the others are numbers, to the right, and never broken."""
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_edge=False
+    )
+    for i, name in enumerate(head):
+        table.add_column(name, justify="left" if i < left else "right", no_wrap=i >= left)
+    for row in rows:
+        table.add_row(*row)
+    console = Console(markup=False, highlight=False)
+    with console.capture() as drawn:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+
+
+def error_text(spread: Spread) -> str:
+    """A mean squared error with half the width of its 95 % interval; alone where it was measured once."""
+    if spread.ci95 is None:
+        return f"{spread.mean:.2e}"
+    return f"{spread.mean:.2e} ± {spread.ci95[1] - spread.mean:.1e}"
+
+
+def seconds_text(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    return f"{1e3 * seconds:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def bytes_text(size: float) -> str:
+    """A size in memory."""
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
