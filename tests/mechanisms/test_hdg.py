@@ -233,7 +233,9 @@ def _check_shares(estimate: Estimate, sizes: tuple[int, ...]):
     return found
 
 
-@pytest.mark.parametrize("empty", [{"0"}, {"0.1"}, {"0", "0.1"}, {"0", "1", "2"}, {"0.1", "0.2", "1.2"}], ids=lambda e: "+".join(sorted(e)))
+@pytest.mark.parametrize(
+    "empty", [{"0"}, {"0.1"}, {"0", "0.1"}, {"0", "1", "2"}, {"0.1", "0.2", "1.2"}], ids=lambda e: "+".join(sorted(e))
+)
 def test_groups_without_reports_are_as_if_not_asked(empty):
     sizes, mechanism = (12, 10, 8), HDG(epsilon=2.0, users=10**5)
     histogram, rng = bumpy(sizes, 10**5, 3), np.random.default_rng(3)

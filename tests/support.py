@@ -1,0 +1,146 @@
+"""What several test modules share: examples, words from a seed, and bounds that come from theory."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from math import prod, sqrt
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from ahead_ldp.device import Axis, Schema
+from ahead_ldp.oracles import ORACLES, LinearOracle, Oracle
+from ahead_ldp.protocol import Mechanism
+from ahead_ldp.schema import as_schema
+from ahead_ldp.trees import Tree
+
+LINEAR = [name for name, kind in ORACLES.items() if issubclass(kind, LinearOracle)]
+
+# A right law stays within PASS standard errors; tests are sized so that a wrong one lies POWER further out.
+PASS, POWER = 5.0, 4.0
+
+
+def examples(count: int) -> settings:
+    """The same examples in every run: a red test is red for everybody."""
+    return settings(derandomize=True, deadline=None, database=None, max_examples=count)
+
+
+class SeededWords:
+    """Uniform words from a NumPy generator: the device's path, repeatable. A device itself has no seed."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self._words = {32: self._stream(rng, np.uint32), 64: self._stream(rng, np.uint64)}
+
+    def _stream(self, rng: np.random.Generator, kind: type) -> Iterator[int]:
+        while True:
+            yield from rng.integers(0, np.iinfo(kind).max, 4096, kind, endpoint=True).tolist()
+
+    def take(self, bits: int) -> int:
+        return next(self._words[bits])
+
+
+def device_reports(oracle: Oracle, codes: Sequence[int], seed: int) -> np.ndarray:
+    """What devices with these codes send, as the rows that ``tally`` takes."""
+    words = SeededWords(seed)
+    payloads = b"".join(oracle.law.draw(int(code), words) for code in codes)
+    return np.frombuffer(payloads, np.uint8).reshape(-1, oracle.report_bytes)
+
+
+def repeat_codes(histogram: Sequence[int]) -> np.ndarray:
+    """One code per person."""
+    return np.repeat(np.arange(len(histogram)), histogram)
+
+
+def moment_errors(samples: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> tuple[float, float]:
+    """How many standard errors the mean and the covariance of (r, d) samples lie off, at worst.
+
+    Products of the deviations are averages of r independent terms, so their own spread says how sure they are.
+    Entries that do not vary must be right to rounding.
+    """
+    deviation = samples - mean
+    products = (deviation[:, :, None] * deviation[:, None, :]).reshape(len(samples), -1)
+    return _worst(deviation, np.zeros_like(mean)), _worst(products, covariance.reshape(-1))
+
+
+def _worst(samples: np.ndarray, expected: np.ndarray) -> float:
+    error = samples.std(axis=0) / sqrt(len(samples))
+    off = np.abs(samples.mean(axis=0) - expected)
+    fixed = error < 1e-13
+    if (off[fixed] > 1e-9).any():
+        return float("inf")
+    return float((off[~fixed] / error[~fixed]).max(initial=0.0))
+
+
+def chi_square(counts: np.ndarray, probabilities: np.ndarray) -> float:
+    """Chi-square as standard deviations of a normal (Wilson, Hilferty 1931).
+
+    Outcomes expected under 5 times are pooled.
+    """
+    expected = probabilities * counts.sum()
+    rare = expected < 5
+    observed = np.append(counts[~rare], counts[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    if expected[-1] < 1e-9:
+        assert observed[-1] == 0, "an impossible outcome"
+        observed, expected = observed[:-1], expected[:-1]
+    freedom = expected.size - 1
+    ratio = ((observed - expected) ** 2 / expected).sum() / freedom
+    return float((np.cbrt(ratio) - (1 - 2 / (9 * freedom))) / sqrt(2 / (9 * freedom)))
+
+
+# Domains.
+
+
+@st.composite
+def domains(draw: st.DrawFn, most: int = 3, largest: int = 12) -> tuple[Axis, ...]:
+    """Axes of all kinds: ordered, nominal, with a code for missing values."""
+    count = draw(st.integers(1, most))
+    sizes = [draw(st.integers(1, largest)) for _ in range(count)]
+    while prod(sizes) > 600:
+        sizes[sizes.index(max(sizes))] //= 2
+    return tuple(Axis(size, draw(st.booleans()), size > 1 and draw(st.booleans())) for size in sizes)
+
+
+@st.composite
+def grown_trees(draw: st.DrawFn, most: int = 3, largest: int = 12) -> Tree:
+    """A tree after a few rounds of cutting leaves at random."""
+    tree = Tree.root(draw(domains(most, largest)), draw(st.integers(2, 5)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    for _ in range(draw(st.integers(0, 4))):
+        tree = tree.split(~tree.is_split & (rng.random(tree.size) < 0.7))[0]
+    return tree
+
+
+def all_codes(axes: Sequence[Axis]) -> np.ndarray:
+    """Every record of a domain."""
+    return np.indices([axis.size for axis in axes]).reshape(len(axes), -1).T
+
+
+def random_boxes(sizes: Sequence[int], count: int, rng: np.random.Generator, whole: bool = False) -> np.ndarray:
+    """Half-open boxes (count, m, 2): whole ends, ends inside a code, the whole domain and empty boxes."""
+    ends = np.sort(rng.random((count, len(sizes), 2)) * np.array(sizes)[None, :, None], axis=-1)
+    rounded = rng.random(ends.shape) < (1.0 if whole else 0.6)
+    ends = np.where(rounded, np.round(ends), ends)
+    ends[0, :, 0], ends[0, :, 1] = 0, sizes
+    ends[1, :, 1] = ends[1, :, 0]
+    return np.sort(ends, axis=-1)
+
+
+# Mechanisms.
+
+
+def make_mechanism(kind: type[Mechanism], epsilon: float | str = 1.0, users: int = 2000) -> Mechanism:
+    """A registered mechanism with its default choices; those that need it are told how many people to expect."""
+    names = {f.name for f in dataclasses.fields(kind)}
+    return kind(epsilon=epsilon, **({"users": users} if "users" in names else {}))
+
+
+def takes(kind: type[Mechanism], schema: Schema) -> bool:
+    """Whether a mechanism is for this many attributes."""
+    return kind.most_attributes is None or len(schema.attributes) <= kind.most_attributes
+
+
+def schema_of(*sizes: int) -> Schema:
+    """Attributes x0, x1, ... whose values are codes."""
+    return as_schema([f"x{i}=codes,{size}" for i, size in enumerate(sizes)])
