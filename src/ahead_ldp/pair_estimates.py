@@ -24,7 +24,6 @@ from ahead_ldp.inference.averaging import Averaged
 from ahead_ldp.inference.errors import linear_variance
 from ahead_ldp.inference.max_entropy import BLOCKS, MOST_ATTRIBUTES, fitted, is_feasible, solve, weighted_update
 from ahead_ldp.queries import Workload, by_restriction
-from ahead_ldp.trees import Tree
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -149,7 +148,7 @@ class PairEstimate(Estimate):
             for part, sign in zip(_three(ranges, self.schema.sizes[attribute]), (0.5, -0.5, -0.5), strict=True):
                 total += sign * weight * cover_weights(averaged.tree, self._slab(member, attribute, part))
             variance += _variance(averaged, total)
-            cut |= _cuts(averaged.tree, self._slab(member, attribute, ranges))
+            cut |= _cuts(averaged, self._slab(member, attribute, ranges))
         return values, variance, cut
 
     def _blocks(self, attributes: tuple[int, ...], boxes: Floats) -> Floats:  # (k, q, 2) -> (k, pairs, 4)
@@ -191,7 +190,7 @@ class PairEstimate(Estimate):
                 if by_block[:, k, b].any():
                     total += by_block[:, k, b, None] * sum(cover_weights(averaged.tree, box) for box in block)
             variance += _variance(averaged, total)
-            cut |= _cuts(averaged.tree, boxes[:, [i, j]])
+            cut |= _cuts(averaged, boxes[:, [i, j]])
         return variance, cut
 
 
@@ -213,9 +212,9 @@ def _three(ranges: Floats, size: int) -> list[Floats]:  # (k, 2) -> three of (k,
     return [ranges, below, above]
 
 
-def _cuts(tree: Tree, boxes: Floats) -> Bools:
-    """Which boxes end inside a leaf."""
-    share = overlap(tree, boxes)[:, tree.leaves]
+def _cuts(averaged: Averaged, boxes: Floats) -> Bools:
+    """Which boxes end inside a node below which nothing was measured."""
+    share = overlap(averaged.tree, boxes)[:, averaged.supported]
     return np.any((share > 0) & (share < 1), axis=1)
 
 

@@ -39,9 +39,7 @@ class Question:
     def __post_init__(self) -> None:
         """Partition and oracle must speak of the same cells."""
         if self.partition.cells != self.oracle.d:
-            raise ValueError(
-                f"expected an oracle on {self.partition.cells} cells, got one on {self.oracle.d}"
-            )
+            raise ValueError(f"expected an oracle on {self.partition.cells} cells, got one on {self.oracle.d}")
 
 
 Wave = Mapping[str, Question]  # group id -> question; the questions open at the same time
@@ -79,9 +77,7 @@ class Mechanism(ABC):
 
     def record(self) -> Record:
         """The canonical form: name, version and every choice."""
-        choices = {
-            f.name: _write(getattr(self, f.name)) for f in dataclasses.fields(self) if f.name != "epsilon"
-        }
+        choices = {f.name: _write(getattr(self, f.name)) for f in dataclasses.fields(self) if f.name != "epsilon"}
         return {
             "name": self.name,
             "version": self.version,
@@ -94,9 +90,7 @@ class Mechanism(ABC):
         """The mechanism behind its canonical form; another version is refused."""
         found = fields(record, "name version epsilon choices", "the method")
         if found["name"] != cls.name or found["version"] != cls.version:
-            raise ValueError(
-                f"expected {cls.name} of version {cls.version}, got {found['name']} {found['version']}"
-            )
+            raise ValueError(f"expected {cls.name} of version {cls.version}, got {found['name']} {found['version']}")
         names = [f.name for f in dataclasses.fields(cls) if f.name != "epsilon"]
         choices = fields(found["choices"], " ".join(names), "the choices")
         parse_epsilon(found["epsilon"])
@@ -173,9 +167,7 @@ def tally_from_record(record: object, question: str) -> Tally:
 def frozen_digest(campaign: str, previous: str, tallies: Mapping[str, str]) -> str:
     """The link of the public chain that binds a wave's tallies (group -> digest) to all before them."""
     listed = [{"group": group, "tally": tallies[group]} for group in sorted(tallies)]
-    return digest(
-        {"type": "frozen", "version": 1, "campaign": campaign, "previous": previous, "tallies": listed}
-    )
+    return digest({"type": "frozen", "version": 1, "campaign": campaign, "previous": previous, "tallies": listed})
 
 
 def _write(choice: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Attribute, Schema
-from ahead_ldp.inference.norm_sub import norm_sub
+from ahead_ldp.inference.norm_sub import nearest_in_simplex
 from ahead_ldp.queries import Workload
 from ahead_ldp.schema import Floats, Ints, bucket_label
 from ahead_ldp.units import borders, buckets, numbers_of, positions, text
@@ -123,7 +123,7 @@ def proper(shares: Floats) -> Floats:
     total = float(shares.sum())
     if total <= 1e-12:
         return np.full(shares.size, 1 / shares.size)
-    kept = norm_sub(shares, total) if (shares < 0).any() else shares
+    kept = nearest_in_simplex(shares, total) if (shares < 0).any() else shares
     return kept / kept.sum()
 
 

@@ -47,10 +47,7 @@ class TreeEstimate(Estimate):
 
     @cached_property
     def _supported(self) -> Ints:
-        """The finest nodes that reports tell about: below them frequencies follow an assumed density."""
-        tree, filled = self.tree, self.averaged.filled
-        ends = ~tree.is_split | (tree.children_sum(filled.astype(float)) > 0)
-        return np.flatnonzero(ends & ~filled)
+        return self.averaged.supported
 
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
         """Answers with the standard errors of the linear pipeline (``inference.errors``)."""

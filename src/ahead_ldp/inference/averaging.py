@@ -46,6 +46,12 @@ class Averaged:
     filled: NDArray[np.bool_]  # (nodes,)
     values: Floats  # (nodes,)
 
+    @property
+    def supported(self) -> Ints:
+        """The finest nodes that reports tell about: below them frequencies follow an assumed density."""
+        ends = ~self.tree.is_split | (self.tree.children_sum(self.filled.astype(float)) > 0)
+        return np.flatnonzero(ends & ~self.filled)
+
 
 def average(tree: Tree, measurements: Sequence[Measurement]) -> Averaged:
     """Pool each node's estimates, then average from the bottom up with inverse variances; the root is 1.

@@ -172,7 +172,8 @@ def _newton(q: int, joint: Floats, soft: Floats, vector: Floats) -> Floats:
     masks = feature_masks(q)
     mean = joint[:, masks]
     hessian = joint[:, masks[:, None] | masks] - mean[:, :, None] * mean[:, None, :] + soft
-    return np.linalg.solve(hessian, vector[:, :, None])[:, :, 0]
+    found: Floats = np.linalg.solve(hessian, vector[:, :, None])[:, :, 0].astype(float, copy=False)
+    return found
 
 
 def weighted_update(blocks: Floats, sweeps: int = 1000, tolerance: float = 1e-5) -> Floats:  # (n, pairs, 4) -> (n,)

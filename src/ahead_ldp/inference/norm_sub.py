@@ -9,12 +9,21 @@ Floats = NDArray[np.float64]
 
 
 def norm_sub(x: Floats, total: float = 1.0) -> Floats:
-    """The nearest point with non-negative entries and the given sum.
+    """Where the paper's loop ends: negative entries to 0, the mean difference off the positive ones, and again.
 
-    The paper sets negative entries to 0 and takes the average difference off the positive ones, again and again
-    until nothing is negative; that ends in the Euclidean projection on the simplex, which is computed here in
-    one sort. It is also defined where no entry is positive, which the paper leaves open.
+    If the positive entries sum to more than the total, that is the nearest point of the simplex. If to less, they
+    are raised and the others stay at 0, which is not the nearest point. Without a positive entry the loop is not
+    defined; the nearest point is taken.
     """
+    positive = x > 0
+    lack = total - x[positive].sum()
+    if lack <= 0 or not positive.any():
+        return nearest_in_simplex(x, total)
+    return np.where(positive, x + lack / positive.sum(), 0.0)
+
+
+def nearest_in_simplex(x: Floats, total: float = 1.0) -> Floats:
+    """The nearest point with non-negative entries and the given sum: the Euclidean projection, in one sort."""
     if total < 0:
         raise ValueError(f"expected total >= 0, got {total}")
     descending = np.sort(x)[::-1]

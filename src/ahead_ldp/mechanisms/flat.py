@@ -10,7 +10,7 @@ import numpy as np
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.inference.averaging import Measurement, average
-from ahead_ldp.inference.norm_sub import norm_sub
+from ahead_ldp.inference.norm_sub import nearest_in_simplex
 from ahead_ldp.oracles import LinearOracle, choose_oracle, make_oracle
 from ahead_ldp.partitions import Partition
 from ahead_ldp.protocol import Group, Mechanism, Question, Run, axes_of
@@ -46,7 +46,7 @@ class Flat(Mechanism):
             estimate = oracle.estimate(tally)
             measurements.append(
                 Measurement(
-                    tree.leaves, norm_sub(estimate) if self.non_negative else estimate, tally.n, oracle
+                    tree.leaves, nearest_in_simplex(estimate) if self.non_negative else estimate, tally.n, oracle
                 )
             )
         return TreeEstimate(schema, average(tree, measurements), consistent=self.non_negative)
