@@ -137,8 +137,10 @@ def make_mechanism(kind: type[Mechanism], epsilon: float | str = 1.0, users: int
 
 
 def takes(kind: type[Mechanism], schema: Schema) -> bool:
-    """Whether a mechanism is for this many attributes."""
-    return kind.most_attributes is None or len(schema.attributes) <= kind.most_attributes
+    """Whether a mechanism is for attributes of this number and these kinds."""
+    few_enough = kind.most_attributes is None or len(schema.attributes) <= kind.most_attributes
+    ordered = all(a.kind != "nominal" and a.missing != "cell" for a in schema.attributes)
+    return few_enough and (ordered or not kind.ordered_only)
 
 
 def schema_of(*sizes: int) -> Schema:

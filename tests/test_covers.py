@@ -42,6 +42,20 @@ def test_answers_are_those_of_the_walk(tree, kind, seed):
     np.testing.assert_allclose(Answerer.of(tree, values).answer(boxes), slow, rtol=0, atol=1e-12)
 
 
+@examples(100)
+@given(tree=grown_trees(most=1, largest=40), kind=st.sampled_from(["one level", "any"]), seed=st.integers(0, 2**32))
+def test_intervals_get_the_same_answers_from_one_table_as_level_by_level(tree, kind, seed):
+    rng = np.random.default_rng(seed)
+    values = values_of(tree, kind, rng)
+    boxes = random_boxes([a.size for a in tree.axes], 60, rng)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(covers, "_LARGEST_INTERVAL_TABLE", 0)
+        by_level = Answerer.of(tree, values).answer(boxes)
+    slow = [walk(tree, values.tolist(), box.tolist()) for box in boxes]
+    np.testing.assert_allclose(by_level, slow, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(Answerer.of(tree, values).answer(boxes), slow, rtol=0, atol=1e-12)
+
+
 @examples(60)
 @given(tree=grown_trees(), seed=st.integers(0, 2**32))
 def test_domains_too_large_for_a_table_get_the_same_answers(tree, seed):

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 LARGEST_TABLE = 1 << 24  # codes of a domain that is answered from tables (128 MB)
+_LARGEST_INTERVAL_TABLE = 1 << 18  # codes of one attribute, times their logarithm
 _CHUNK = 1 << 22  # entries of a (boxes, nodes) matrix held at a time
 
 
@@ -64,14 +65,14 @@ class Answerer:
     """A tree with values, ready to answer boxes by the million.
 
     One summed-area table of the leaves' density; where a parent differs from the sum of its children, one table
-    per level of the difference, which a box collects for every inner node it covers. Equal to
-    ``cover_weights @ values``; domains too large for a table are answered that way.
+    per level of the difference, which a box collects for every inner node it covers (for intervals one table of
+    all levels). Equal to ``cover_weights @ values``; domains too large for a table are answered that way.
     """
 
     tree: Tree
     values: Floats  # (nodes,)
     density: SummedArea | None
-    differences: tuple[LevelTable, ...]
+    differences: tuple[LevelTable | IntervalTable, ...]
 
     @classmethod
     def of(cls, tree: Tree, values: Floats) -> Answerer:
@@ -80,10 +81,13 @@ class Answerer:
         if prod(sizes) > LARGEST_TABLE:
             return cls(tree, values, None, ())
         difference = np.where(tree.is_split, values - tree.children_sum(values), 0.0)
+        density = SummedArea.of(leaf_density(tree, values))
+        if len(sizes) == 1 and sizes[0] <= _LARGEST_INTERVAL_TABLE:
+            return cls(tree, values, density, (IntervalTable.of(tree, difference),))
         tables = (
             LevelTable.of(tree, level, difference) for level in tree.levels() if np.abs(difference[level]).max() > 1e-15
         )
-        return cls(tree, values, SummedArea.of(leaf_density(tree, values)), tuple(tables))
+        return cls(tree, values, density, tuple(tables))
 
     def answer(self, boxes: Floats) -> Floats:  # (k, m, 2) -> (k,)
         """The answers, in order."""
@@ -111,8 +115,6 @@ class LevelTable:
     @classmethod
     def of(cls, tree: Tree, level: slice, numbers: Floats) -> LevelTable:
         """The table of ``numbers[level]``."""
-        if len(tree.axes) == 1:  # the nodes of a level stand in order
-            return cls((tree.lo[level, 0],), (tree.hi[level, 0],), SummedArea.of(numbers[level]))
         lo, hi, place = [], [], []
         for a in range(len(tree.axes)):
             first, index = np.unique(tree.lo[level, a], return_inverse=True)
@@ -130,6 +132,53 @@ class LevelTable:
         start = [_places(lo, first[:, a], "left") for a, lo in enumerate(self.lo)]
         stop = [_places(hi, last[:, a], "right") for a, hi in enumerate(self.hi)]
         return self.sums.boxes(np.stack(start, axis=1), np.stack(stop, axis=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntervalTable:
+    """Numbers of all nodes of a tree over one attribute, summed over covered nodes in a few look-ups.
+
+    Covered nodes are those that end by the interval's end, less those that begin before its start, but for the
+    nodes that do both of the opposite: they begin before it and end after it. These are the common ancestors of the
+    codes on either side of it, so their sum is known once the lowest of them is.
+    """
+
+    ended: Floats  # (d + 1,) numbers of the nodes that end at a code or before it
+    begun: Floats  # (d + 1,) numbers of the nodes that begin before a code
+    path: Floats  # (nodes,) numbers of a node and all above it
+    lowest: NDArray[np.int32]  # (log d, d) the lowest node that holds 2**k neighbouring borders, from each on
+
+    @classmethod
+    def of(cls, tree: Tree, numbers: Floats) -> IntervalTable:
+        """The table of ``numbers``."""
+        d, lo, hi = tree.axes[0].size, tree.lo[:, 0], tree.hi[:, 0]
+        path = numbers.copy()
+        for level in list(tree.levels())[1:]:
+            path[level] += path[tree.parent[level]]
+        leaves = tree.leaves[np.argsort(lo[tree.leaves])]
+        common = np.repeat(
+            leaves.astype(np.int32), hi[leaves] - lo[leaves]
+        )  # of a code and the next one: their leaf, or
+        inner = np.flatnonzero(lo[1:] > lo[tree.parent[1:]]) + 1
+        common[lo[inner] - 1] = tree.parent[inner]
+        lowest = [common]
+        while (step := 1 << len(lowest)) <= d:  # nodes stand breadth first: the highest of a line comes first
+            half = lowest[-1]
+            lowest.append(np.append(np.minimum(half[: -(step >> 1)], half[step >> 1 :]), half[-(step >> 1) :]))
+        ended = np.cumsum(np.bincount(hi, weights=numbers, minlength=d + 1), dtype=np.float64)
+        begun = np.cumsum(np.bincount(lo + 1, weights=numbers, minlength=d + 1), dtype=np.float64)
+        return cls(ended, begun, path, np.stack(lowest))
+
+    def covered(self, first: Ints, last: Ints) -> Floats:  # (k, 1), (k, 1) -> (k,)
+        """The sum over the nodes that lie inside the codes [first, last) of each interval."""
+        start, stop = first[:, 0], np.maximum(first, last)[:, 0]
+        k = np.frexp((stop - start + 1).astype(float))[1] - 1  # borders start-1 .. stop-1: two runs of 2**k
+        inside = np.flatnonzero((start > 0) & (stop < self.ended.size - 1))
+        sums = self.ended[stop] - self.begun[start]
+        start, stop, k = start[inside], stop[inside], k[inside]
+        node = np.minimum(self.lowest[k, start - 1], self.lowest[k, stop - (1 << k)])
+        sums[inside] += self.path[node]
+        return sums
 
 
 def _whole_codes(boxes: Floats) -> tuple[Ints, Ints]:  # (k, m, 2) -> (k, m), (k, m)

@@ -67,11 +67,15 @@ class PairEstimate(Estimate):
 
     @cached_property
     def _typical_variance(self) -> dict[Pair, float]:
-        """The variance of a pair's answer, over a few boxes of middling size: weighs the misfit of the pairs."""
+        """The variance of a pair's answer, over a few boxes of middling size: weighs the misfit of the pairs.
+
+        The boxes are the same whichever attribute comes first.
+        """
+        low, middle, high = [0, 0.5], [0.25, 0.75], [0.5, 1]
+        corners = np.array([[low, low], [middle, middle], [low, high], [high, low]])
         found = {}
         for pair, averaged in self.trees.items():
             sizes = np.array([a.size for a in averaged.tree.axes], float)
-            corners = np.array([[[0, 0.5], [0, 0.5]], [[0.25, 0.75], [0.25, 0.75]], [[0.5, 1], [0, 0.5]]])
             boxes = np.round(corners * sizes[None, :, None])
             variance = _variance(averaged, cover_weights(averaged.tree, boxes))
             found[pair] = float(np.mean(variance))
@@ -132,8 +136,11 @@ class PairEstimate(Estimate):
         return np.array([self._typical_variance[pair] for pair in combinations(attributes, 2)])
 
     def _answer_one(self, attribute: int, ranges: Floats, errors: bool) -> tuple[Floats, Floats, Bools]:
-        """One attribute: every pair with it gives the same answer, in and out of the range; their sum is 1."""
-        pair = next(p for p in self.grids if attribute in p)
+        """One attribute: every pair with it gives the same answer, in and out of the range; their sum is 1.
+
+        (Inside a code the shallowest pairs do: those whose last level all pairs have agreed on.)
+        """
+        pair = min((p for p in self.grids if attribute in p), key=lambda p: self.grids[p].height)
         inside, left, right = (
             self._answerers[pair].answer(self._slab(pair, attribute, part))
             for part in _three(ranges, self.schema.sizes[attribute])

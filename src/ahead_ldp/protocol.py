@@ -61,6 +61,7 @@ class Mechanism(ABC):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     most_attributes: ClassVar[int | None] = None  # None: any number
+    ordered_only: ClassVar[bool] = False  # refuses nominal attributes and cells for missing values
     epsilon: float | str | Fraction
 
     def __post_init__(self) -> None:

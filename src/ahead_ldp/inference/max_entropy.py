@@ -26,8 +26,10 @@ Floats = NDArray[np.float64]
 MOST_ATTRIBUTES = 16
 BLOCKS = ((True, True), (True, False), (False, True), (False, False))  # in/in, in/out, out/in, out/out
 _CHUNK = 1 << 22
-_MOST_STEPS = 300
+_MOST_STEPS = 100
 _TOLERANCE = 1e-10
+_NEAR = 1e-2  # on the way
+_EASY, _STRIDE = 0.1, 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +69,7 @@ def solve(blocks: Floats, variance: Floats) -> Solution:  # (n, pairs, 4), (pair
     """The unique solution for many queries at once, by Newton's method on the dual."""
     q = attributes_of(blocks.shape[1])
     to_target, soft = _least_squares(q, variance)
-    target = (blocks - block_map(q)[1]).reshape(len(blocks), -1) @ to_target.T
+    target = (blocks - block_map(q)[1]).reshape(len(blocks), to_target.shape[1]) @ to_target.T
     step = max(1, _CHUNK // ((1 << q) + soft.size))
     parts = [_solve_block(q, target[i : i + step], soft) for i in range(0, len(target), step)]
     by_target = np.concatenate([part[1] for part in parts]) if parts else np.empty_like(target)
@@ -89,7 +91,7 @@ def fitted(blocks: Floats, variance: Floats) -> Floats:  # (n, pairs, 4), (pairs
 def _least_squares(q: int, variance: Floats) -> tuple[Floats, Floats]:
     """The misfit is a quadratic of curvature A around the features' means A^-1 B^T V^-1 t: that matrix, and A^-1."""
     matrix = block_map(q)[0]
-    weight = np.repeat(1 / np.clip(variance, 1e-12, 1e6), 4)
+    weight = np.repeat(1 / np.clip(variance, 1e-9, 1e6), 4)
     rows = matrix.reshape(-1, matrix.shape[2])
     curvature = (rows.T * weight) @ rows
     to_target: Floats = np.linalg.solve(curvature, rows.T * weight).astype(float)
@@ -107,25 +109,43 @@ def attributes_of(pairs: int) -> int:
 
 
 def _solve_block(q: int, target: Floats, soft: Floats) -> tuple[Floats, Floats]:
-    """Minimise log Z(mu) - mu t + mu S mu / 2, whose gradient is E[phi] - t + S mu; f = exp(mu phi) / Z."""
-    masks = feature_masks(q)
-    mu = np.zeros_like(target)
+    """Minimise log Z(mu) - mu t + mu S mu / 2, whose gradient is E[phi] - t + S mu; f = exp(mu phi) / Z.
+
+    Where the answers contradict each other and S is small, mu is huge: the way there leads over larger S.
+    """
+    mu, masks = np.zeros_like(target), feature_masks(q)
+    for factor in _path(soft):
+        mu = _descend(q, mu, target, factor * soft, _TOLERANCE if factor == 1 else _NEAR)
+    _, f = _dual(q, mu, target, soft)
+    joint, answer = _joint(q, f), f[:, -1]
+    towards = answer[:, None] * (1 - joint[:, masks])  # Cov(all in, phi): every feature is 1 in that cell
+    return answer, _newton(q, joint, soft, towards)
+
+
+def _path(soft: Floats) -> Floats:
+    """Factors of S from where the problem is easy down to 1."""
+    easy = max(1.0, _EASY / float(np.linalg.eigvalsh(soft)[0]))
+    return easy ** np.linspace(1, 0, 1 + int(np.ceil(np.log(easy) / np.log(_STRIDE))))
+
+
+def _descend(q: int, mu: Floats, target: Floats, soft: Floats, tolerance: float) -> Floats:
+    """Newton's method for every query until its gradient, or what a step would gain, is that small."""
+    mu, masks = mu.copy(), feature_masks(q)
     left = np.arange(len(target))  # queries that have not converged
     for _ in range(_MOST_STEPS):
         here, aim = mu[left], target[left]
         value, f = _dual(q, here, aim, soft)
         joint = _joint(q, f)
         gradient = joint[:, masks] - aim + here @ soft
-        far = np.abs(gradient).max(axis=1) > _TOLERANCE
+        move = -_newton(q, joint, soft, gradient)
+        slope = (gradient * move).sum(axis=1)
+        rounding = 1e-16 * np.abs(here).max(axis=1)  # exponents are no surer than that
+        far = (np.abs(gradient).max(axis=1) > tolerance + rounding) & (-slope > tolerance**2)
         if not far.any():
             break
-        left, here, aim, value, gradient = left[far], here[far], aim[far], value[far], gradient[far]
-        move = -_newton(q, joint[far], soft, gradient)
-        mu[left] = _line_search(q, here, move, aim, soft, value, (gradient * move).sum(axis=1))
-    _, f = _dual(q, mu, target, soft)
-    joint, answer = _joint(q, f), f[:, -1]
-    towards = answer[:, None] * (1 - joint[:, masks])  # Cov(all in, phi): every feature is 1 in that cell
-    return answer, _newton(q, joint, soft, towards)
+        left = left[far]
+        mu[left] = _line_search(q, here[far], move[far], aim[far], soft, value[far], slope[far])
+    return mu
 
 
 def _line_search(

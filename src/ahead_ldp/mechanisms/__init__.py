@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from ahead_ldp.mechanisms.ahead import AHEAD
 from ahead_ldp.mechanisms.calm import CALM
+from ahead_ldp.mechanisms.dht import DHT
 from ahead_ldp.mechanisms.flat import Flat
 from ahead_ldp.mechanisms.hdg import HDG, TDG
+from ahead_ldp.mechanisms.hh import HH
+from ahead_ldp.mechanisms.hio import HIO
 from ahead_ldp.mechanisms.lle import LLE
+from ahead_ldp.mechanisms.sw import SW
 from ahead_ldp.mechanisms.uniform import Uniform
 from ahead_ldp.protocol import Mechanism
 
 __all__ = [
     "AHEAD",
     "CALM",
+    "DHT",
     "HDG",
+    "HH",
+    "HIO",
     "LLE",
     "MECHANISMS",
+    "SW",
     "TDG",
     "Flat",
     "Uniform",
@@ -24,7 +32,7 @@ __all__ = [
 ]
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    mechanism.name: mechanism for mechanism in (AHEAD, LLE, Uniform, Flat, CALM, TDG, HDG)
+    mechanism.name: mechanism for mechanism in (AHEAD, LLE, Uniform, Flat, HIO, HH, DHT, SW, CALM, TDG, HDG)
 }
 
 

@@ -19,7 +19,7 @@ _CELLS = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Haar(Oracle):
-    """One noisy sign of the signed Hadamard column of the code's node (CKS19 Sec. 4.6).
+    """One noisy sign of the signed Hadamard column of the code's node (CKS19).
 
     It knows nothing of a cell's own frequency: what it estimates is, for each node, the frequency of the first half
     less that of the second. HRR on the same cells would do so with twice the variance, since half of its rows say

@@ -1,4 +1,4 @@
-"""Haar coefficients by Hadamard randomised response: a noisy sign that tells halves of nodes apart (CKS19 Sec. 4.6)."""
+"""Haar coefficients by Hadamard randomised response: a noisy sign that tells halves of nodes apart (CKS19)."""
 
 from __future__ import annotations
 
