@@ -205,7 +205,7 @@ class SupportOracle(LinearOracle):
         return Moments(p * (1 - p) / scale, q * (1 - q) / scale, cross_own / scale, cross / scale)
 
     def _estimate(self, tally: Tally) -> Floats:
-        return (tally.counts / tally.n - self.q) / (self.p - self.q)  # WBLJ17, Eq. 1
+        return (tally.counts / tally.n - self.q) / (self.p - self.q)  # AHEAD Sec. 2.2, Aggregation (WBLJ17)
 
 
 def _are_counts(x: Ints) -> bool:

@@ -24,7 +24,7 @@ _BLOCK = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class OLH(SupportOracle):
-    """GRR on a hash of the code, the hash drawn afresh by each device (WBLJ17 Sec. 4.4).
+    """GRR on a hash of the code, the hash drawn afresh by each device (WBLJ17).
 
     OUE's variance in a report of 13 to 14 bytes; counting costs n d hash values. ``simulate`` has the exact
     mean, variance and covariance of every two cells, not the joint law of many.

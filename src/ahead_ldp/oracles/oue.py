@@ -12,7 +12,7 @@ from ahead_ldp.oracles.unary import UnaryOracle
 
 @dataclass(frozen=True, slots=True)
 class OUE(UnaryOracle):
-    """p = 1/2, q = 1/(exp(epsilon) + 1) (AHEAD Sec. 2.2.2; WBLJ17 Sec. 4.3).
+    """p = 1/2, q = 1/(exp(epsilon) + 1) (AHEAD Sec. 2.2.2; WBLJ17).
 
     Variance 4 exp(epsilon) / (n (exp(epsilon) - 1)^2) at f = 0, whatever the number of cells.
     """

@@ -12,7 +12,7 @@ from ahead_ldp.oracles.unary import UnaryOracle
 
 @dataclass(frozen=True, slots=True)
 class SUE(UnaryOracle):
-    """p = exp(epsilon/2) / (exp(epsilon/2) + 1), q = 1 - p (Erlingsson et al. 2014; WBLJ17 Sec. 4.2)."""
+    """p = exp(epsilon/2) / (exp(epsilon/2) + 1), q = 1 - p (Erlingsson et al. 2014; WBLJ17)."""
 
     name: ClassVar[str] = "sue"
 

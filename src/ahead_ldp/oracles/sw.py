@@ -16,7 +16,7 @@ from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints, Tally
 
 @dataclass(frozen=True, slots=True)
 class SW(Oracle):
-    """An outcome near the code, on a domain b cells longer at both ends (LWLLS20 Sec. 5, in whole cells).
+    """An outcome near the code, on a domain b cells longer at both ends (LWLLS20, in whole cells).
 
     There is no unbiased estimate to speak of; it offers its likelihood, and EM on it. Outcome o is near code v
     when v <= o <= v + 2 b.
@@ -63,7 +63,7 @@ class SW(Oracle):
         return float(tally.counts @ np.log(np.maximum(self.outcome_probabilities(f), 1e-300)))
 
     def em(self, tally: Tally, *, smooth: bool = False, tolerance: float = 1e-3, most_steps: int = 10_000) -> Floats:
-        """Frequencies by expectation maximisation (LWLLS20 Alg. 1); ``smooth`` averages neighbours 1-2-1 each step.
+        """Frequencies by expectation maximisation (LWLLS20); ``smooth`` averages neighbours 1-2-1 each step.
 
         It stops when a step gains less than ``tolerance`` (times exp(epsilon) without smoothing, as published) in
         log-likelihood.

@@ -1,4 +1,4 @@
-"""Hadamard randomised response: one noisy entry of the value's Hadamard column (CKS19 Sec. 3.2)."""
+"""Hadamard randomised response: one noisy entry of the value's Hadamard column (CKS19)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimised local hashing: randomised response on a random hash of the value (WBLJ17 Sec. 4.4)."""
+"""Optimised local hashing: randomised response on a random hash of the value (WBLJ17)."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class UnaryLaw(Law):
 
 @dataclass(frozen=True, slots=True)
 class OUELaw(UnaryLaw):
-    """Optimised unary encoding (AHEAD Sec. 2.2.2; WBLJ17 Sec. 4.3): p = 1/2, q = q_num / 2**bits."""
+    """Optimised unary encoding (AHEAD Sec. 2.2.2; WBLJ17): p = 1/2, q = q_num / 2**bits."""
 
     name: ClassVar[str] = "oue"
     cells: int
@@ -94,7 +94,7 @@ class OUELaw(UnaryLaw):
 
 @dataclass(frozen=True, slots=True)
 class SUELaw(UnaryLaw):
-    """Symmetric unary encoding, basic RAPPOR (WBLJ17 Sec. 4.2): p = p_num / 2**bits, q = 1 - p."""
+    """Symmetric unary encoding, basic RAPPOR (WBLJ17): p = p_num / 2**bits, q = 1 - p."""
 
     name: ClassVar[str] = "sue"
     cells: int

@@ -44,7 +44,7 @@ class SWLaw(Law):
 
     @classmethod
     def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """The law with LWLLS20's b (Sec. 5.3, in cells, rounded down) and the largest private ``keep``."""
+        """The law with the b of LWLLS20 (in cells, rounded down) and the largest private ``keep``."""
         e, d = exact_epsilon(epsilon), check_cells(cells)
         x = exp_bounds(e)[0]
         b = int((e * x - x + 1) / (2 * x * (x - 1 - e)) * d)
