@@ -10,6 +10,8 @@ from ahead_ldp.mechanisms.hdg import HDG, TDG
 from ahead_ldp.mechanisms.hh import HH
 from ahead_ldp.mechanisms.hio import HIO
 from ahead_ldp.mechanisms.lle import LLE
+from ahead_ldp.mechanisms.pripl import PriPL
+from ahead_ldp.mechanisms.privnud import PrivNUD
 from ahead_ldp.mechanisms.sw import SW
 from ahead_ldp.mechanisms.uniform import Uniform
 from ahead_ldp.protocol import Mechanism
@@ -26,13 +28,16 @@ __all__ = [
     "SW",
     "TDG",
     "Flat",
+    "PriPL",
+    "PrivNUD",
     "Uniform",
     "mechanism_class",
     "mechanism_from_record",
 ]
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    mechanism.name: mechanism for mechanism in (AHEAD, LLE, Uniform, Flat, HIO, HH, DHT, SW, CALM, TDG, HDG)
+    mechanism.name: mechanism
+    for mechanism in (AHEAD, LLE, Uniform, Flat, HIO, HH, DHT, SW, CALM, TDG, HDG, PrivNUD, PriPL)
 }
 
 
