@@ -15,7 +15,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / PACKAGE
 # above its own in this list (the lower layers), and from its own line, without a cycle.
 LAYERS = [
     {"device"},
-    {"schema", "tables", "summed_area", "queries", "units", "drawing", "origins", "progress"},
+    {"schema", "coding", "tables", "summed_area", "queries", "workloads", "units", "drawing", "origins", "progress"},
     {"oracles"},
     {"trees", "partitions", "covers"},
     {"inference"},

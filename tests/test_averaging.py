@@ -14,10 +14,10 @@ from ahead_ldp.inference.errors import linear_variance
 from ahead_ldp.mechanisms import Flat
 from ahead_ldp.oracles import LinearOracle, make_oracle
 from ahead_ldp.protocol import finish
-from ahead_ldp.queries import Workload, true_answers
 from ahead_ldp.simulation import Population, run_simulation
 from ahead_ldp.tree_estimates import TreeEstimate
 from ahead_ldp.trees import Tree
+from ahead_ldp.workloads import Workload, true_answers
 from tests.reference.averaging import covariance, linear_map
 from tests.support import LINEAR, PASS, examples, random_boxes, schema_of
 

@@ -11,8 +11,8 @@ from ahead_ldp.device import Policy, Reason, ReportRejected, canonical_bytes, ch
 from ahead_ldp.mechanisms import MECHANISMS, Flat
 from ahead_ldp.oracles import ORACLES, make_oracle
 from ahead_ldp.protocol import Group
-from ahead_ldp.queries import Workload, prefix_workload
 from ahead_ldp.sessions import Session
+from ahead_ldp.workloads import Workload, prefix_workload
 from tests.support import chi_square, make_mechanism, schema_of, takes
 
 every_mechanism = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=MECHANISMS)

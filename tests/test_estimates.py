@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from ahead_ldp import schema as declare
+from ahead_ldp.coding import encode
 from ahead_ldp.estimates import Answers, Estimate
 from ahead_ldp.mechanisms import MECHANISMS, Flat
-from ahead_ldp.queries import Workload
-from ahead_ldp.schema import as_schema, encode
+from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population, run_simulation
 from ahead_ldp.slices import slices
 from ahead_ldp.tree_estimates import TreeEstimate
+from ahead_ldp.workloads import Workload
 
 RNG_SEED = 20_210
 

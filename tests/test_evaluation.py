@@ -23,9 +23,9 @@ from ahead_ldp.mechanisms import AHEAD, MECHANISMS, Flat, Uniform
 from ahead_ldp.mechanisms.sources import SOURCES
 from ahead_ldp.mechanisms.uniform import UniformEstimate
 from ahead_ldp.oracles import make_oracle
-from ahead_ldp.queries import point_workload, random_workload, true_answers
 from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population
+from ahead_ldp.workloads import point_workload, random_workload, true_answers
 
 SCHEMA = as_schema("x=codes,16")
 COUNTS = np.arange(16) * 40

@@ -14,9 +14,10 @@ import pytest
 
 import ahead_ldp
 from ahead_ldp import collect, make_mechanism, simulate
+from ahead_ldp.coding import encode
 from ahead_ldp.front import People, default_method
 from ahead_ldp.mechanisms import MECHANISMS, Flat
-from ahead_ldp.schema import as_schema, encode
+from ahead_ldp.schema import as_schema
 from ahead_ldp.tables import read_columns
 
 SPEC = "pay=real,0,100,16"

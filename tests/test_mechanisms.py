@@ -14,10 +14,10 @@ from ahead_ldp.estimates import Estimate
 from ahead_ldp.mechanisms import MECHANISMS, mechanism_from_record
 from ahead_ldp.oracles import Tally
 from ahead_ldp.protocol import Mechanism, Tallies, Wave, finish
-from ahead_ldp.queries import Workload, point_workload, random_workload, true_answers
 from ahead_ldp.schema import as_schema
 from ahead_ldp.sessions import Session
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, point_workload, random_workload, true_answers
 from tests.support import PASS, make_mechanism, schema_of, takes
 
 every_mechanism = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=MECHANISMS)

@@ -7,8 +7,8 @@ from ahead_ldp import planner
 from ahead_ldp.evaluation import Task, choose, measure, workload_rng
 from ahead_ldp.mechanisms import AHEAD, LLE, Flat, Uniform
 from ahead_ldp.planner import lay_out, plan, reference_population
-from ahead_ldp.queries import random_workload
 from ahead_ldp.schema import as_schema
+from ahead_ldp.workloads import random_workload
 
 # AHEAD, Sec. 5: theta as printed, at epsilon 1.1 unless another stands there.
 PRINTED = [

@@ -8,8 +8,8 @@ from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.mechanisms.flat import Flat
 from ahead_ldp.oracles import Tally
 from ahead_ldp.protocol import Mechanism, Tallies, campaign_record
-from ahead_ldp.queries import prefix_workload
 from ahead_ldp.sessions import NOTHING, ReplayMismatch, Session, environment, replay
+from ahead_ldp.workloads import prefix_workload
 from tests.support import make_mechanism, schema_of
 
 SCHEMA = schema_of(20)

@@ -13,8 +13,8 @@ from ahead_ldp.mechanisms import Flat
 from ahead_ldp.oracles import make_oracle
 from ahead_ldp.partitions import Partition
 from ahead_ldp.protocol import Group, Question
-from ahead_ldp.queries import Workload, true_answers
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, true_answers
 from tests.support import PASS, POWER, chi_square, domains, examples, schema_of
 
 GROUPS = (Group("a", 1), Group("b", 3), Group("c", 2))

@@ -7,8 +7,9 @@ import pytest
 
 from ahead_ldp import schema as declare
 from ahead_ldp import units
+from ahead_ldp.coding import encode
 from ahead_ldp.queries import Query, query_boxes
-from ahead_ldp.schema import as_schema, encode
+from ahead_ldp.schema import as_schema
 
 KINDS = [
     declare.integer("a", 18, 99),

@@ -20,9 +20,9 @@ from ahead_ldp.evaluation import Score, Task, choose, measure, workload_rng
 from ahead_ldp.mechanisms import AHEAD, HDG, MECHANISMS
 from ahead_ldp.progress import Bar
 from ahead_ldp.protocol import Mechanism
-from ahead_ldp.queries import random_workload
 from ahead_ldp.schema import as_schema, codes
 from ahead_ldp.simulation import Population
+from ahead_ldp.workloads import random_workload
 
 ROOT = Path(__file__).resolve().parent.parent
 EPSILONS = (0.1, 0.5, 1.0, 1.5)

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from ahead_ldp.front import collect, make_mechanism, simulate
     from ahead_ldp.mechanisms import MECHANISMS
     from ahead_ldp.protocol import Mechanism
-    from ahead_ldp.queries import Query, Workload
+    from ahead_ldp.queries import Query
     from ahead_ldp.saved import load
     from ahead_ldp.schema import as_schema, load_schema
+    from ahead_ldp.workloads import Workload
 
 __all__ = [
     "MECHANISMS", "Answers", "Attribute", "Estimate", "Mean", "Mechanism", "Quantiles", "Query", "Schema", "Workload",

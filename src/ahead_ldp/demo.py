@@ -15,10 +15,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ahead_ldp.coding import encode
 from ahead_ldp.estimates import Estimate
 from ahead_ldp.figures import plot_answers, plot_estimate, plot_tree
 from ahead_ldp.front import collect
-from ahead_ldp.schema import as_schema, encode
+from ahead_ldp.schema import as_schema
 from ahead_ldp.tree_estimates import TreeEstimate
 
 Ints = NDArray[np.int64]

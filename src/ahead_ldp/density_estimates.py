@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ahead_ldp.covers import chunks
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates import Answers, Estimate
-from ahead_ldp.queries import Workload
 from ahead_ldp.summed_area import SummedArea
+from ahead_ldp.workloads import Workload
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

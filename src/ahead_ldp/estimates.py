@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp import drawing
 from ahead_ldp.answers import Answers, Backend, Mean, Quantiles, frame, text_table
+from ahead_ldp.coding import bucket_label
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.origins import Origin
-from ahead_ldp.queries import Query, Snap, Workload, parse_query
-from ahead_ldp.schema import Ints, bucket_label
+from ahead_ldp.queries import Query, Snap, parse_query
+from ahead_ldp.schema import Ints
 from ahead_ldp.slices import (
     blocks,
     cells,
@@ -35,6 +36,7 @@ from ahead_ldp.slices import (
     slices,
 )
 from ahead_ldp.units import centres, decode, numbers_at, numbers_of, positions_after, spoken
+from ahead_ldp.workloads import Workload
 
 __all__ = ["Answers", "Estimate", "RandomState"]
 

@@ -25,8 +25,8 @@ from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.front import Epsilon, default_method, make_mechanism
 from ahead_ldp.mechanisms import mechanism_class
 from ahead_ldp.protocol import Mechanism, finish
-from ahead_ldp.queries import Workload, true_answers, true_answers_from_records
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, true_answers, true_answers_from_records
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

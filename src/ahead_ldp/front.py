@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ahead_ldp.coding import encode
 from ahead_ldp.collection import Person, Progress, run_collection
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import exact_epsilon
@@ -18,7 +19,7 @@ from ahead_ldp.estimates import Estimate, RandomState
 from ahead_ldp.mechanisms import MECHANISMS, mechanism_class
 from ahead_ldp.progress import Bar
 from ahead_ldp.protocol import Mechanism
-from ahead_ldp.schema import as_schema, encode
+from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population, run_simulation
 from ahead_ldp.tables import read_columns
 

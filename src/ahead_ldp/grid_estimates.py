@@ -21,7 +21,7 @@ from ahead_ldp.inference.weighted_update import (
     pair_columns,
     proportional_fit,
 )
-from ahead_ldp.queries import Workload, by_restriction
+from ahead_ldp.workloads import Workload, by_restriction
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -23,8 +23,8 @@ from ahead_ldp.inference.grid_consistency import (
 )
 from ahead_ldp.inference.slabs import Slabs
 from ahead_ldp.inference.weighted_update import cell_derivatives, proportional_fit, subset_columns
-from ahead_ldp.queries import Workload, by_restriction
 from ahead_ldp.summed_area import SummedArea
+from ahead_ldp.workloads import Workload, by_restriction
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -23,7 +23,7 @@ from ahead_ldp.inference.attribute_consistency import (
 from ahead_ldp.inference.averaging import Averaged
 from ahead_ldp.inference.errors import linear_variance
 from ahead_ldp.inference.max_entropy import BLOCKS, MOST_ATTRIBUTES, fitted, is_feasible, solve, weighted_update
-from ahead_ldp.queries import Workload, by_restriction
+from ahead_ldp.workloads import Workload, by_restriction
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -51,9 +51,7 @@ class Partition:
     @classmethod
     def equal_grid(cls, axes: Sequence[Axis], parts: Sequence[int]) -> Partition:
         """At most ``parts`` columns per attribute, as equal as possible; nominal and missing codes apart."""
-        return cls.grid(
-            axes, [axis.parts(0, axis.size, g)[1:-1] for axis, g in zip(axes, parts, strict=True)]
-        )
+        return cls.grid(axes, [axis.parts(0, axis.size, g)[1:-1] for axis, g in zip(axes, parts, strict=True)])
 
     @classmethod
     def of_tree(cls, tree: Tree) -> Partition:
@@ -80,9 +78,7 @@ class Partition:
     def aggregate(self, histogram: NDArray[np.int64]) -> Ints:  # (size, ...) -> (cells,)
         """The histogram of the cells from the histogram of the codes."""
         if histogram.shape != tuple(axis.size for axis in self.axes):
-            raise ValueError(
-                f"expected a histogram of shape {tuple(a.size for a in self.axes)}, got {histogram.shape}"
-            )
+            raise ValueError(f"expected a histogram of shape {tuple(a.size for a in self.axes)}, got {histogram.shape}")
         if self.cells == prod(histogram.shape) and isinstance(self.form, GridForm):
             return histogram.reshape(-1)
         return SummedArea.of(histogram).boxes(self.lo, self.hi)

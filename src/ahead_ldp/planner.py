@@ -23,10 +23,10 @@ from ahead_ldp.evaluation import MOST_CELLS, Spread, Task, run_trial, trial_rng,
 from ahead_ldp.mechanisms.decomposition import Rules, threshold
 from ahead_ldp.oracles import LinearOracle
 from ahead_ldp.protocol import Mechanism, Question, axes_of
-from ahead_ldp.queries import random_workload
 from ahead_ldp.sessions import Provenance, Session
 from ahead_ldp.simulation import Population, run_simulation
 from ahead_ldp.trees import Tree
+from ahead_ldp.workloads import random_workload
 
 Floats = NDArray[np.float64]
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ahead_ldp.coding import bucket_label
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.inference.norm_sub import nearest_in_simplex
-from ahead_ldp.queries import Workload
-from ahead_ldp.schema import Floats, Ints, bucket_label
+from ahead_ldp.schema import Floats, Ints
 from ahead_ldp.units import borders, buckets, numbers_of, positions, text
+from ahead_ldp.workloads import Workload
 
 Shares = Callable[[Workload], Floats]
 

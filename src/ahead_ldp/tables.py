@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ahead_ldp.coding import encode
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.schema import Ints, encode
+from ahead_ldp.schema import Ints
 
 Columns = dict[str, NDArray[Any]]
 

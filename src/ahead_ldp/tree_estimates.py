@@ -14,9 +14,9 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates import Answers, Estimate
 from ahead_ldp.inference.averaging import Averaged
 from ahead_ldp.inference.errors import linear_variance
-from ahead_ldp.queries import Workload
 from ahead_ldp.slices import proper
 from ahead_ldp.trees import Tree
+from ahead_ldp.workloads import Workload
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -125,7 +125,7 @@ def unit(attribute: Attribute) -> str:
 def decode(schema: Schema, codes: Ints, rng: Generator) -> dict[str, NDArray[Any]]:  # (n, m)
     """Records in the user's units that have these codes: values inside a bucket are drawn evenly.
 
-    Missing values are NaN, NaT or None, so that `schema.encode` gives the codes back.
+    Missing values are NaN, NaT or None, so that `coding.encode` gives the codes back.
     """
     return {a.name: _decode_column(a, column, rng) for a, column in zip(schema.attributes, codes.T, strict=True)}
 

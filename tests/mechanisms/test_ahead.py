@@ -16,11 +16,11 @@ from ahead_ldp.mechanisms.ahead import AHEAD
 from ahead_ldp.mechanisms.decomposition import levels, threshold
 from ahead_ldp.oracles import OUE, Tally
 from ahead_ldp.protocol import Question, axes_of, finish
-from ahead_ldp.queries import Workload
 from ahead_ldp.schema import as_schema, codes, nominal
 from ahead_ldp.simulation import Population, run_simulation
 from ahead_ldp.tree_estimates import TreeEstimate
 from ahead_ldp.trees import Tree
+from ahead_ldp.workloads import Workload
 from tests.mechanisms.populations import bumpy, cells_of, spread, whole
 from tests.mechanisms.waves import any_people, boxes_of, drive
 from tests.reference import brute_ahead as brute

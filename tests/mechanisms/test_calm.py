@@ -13,9 +13,9 @@ from ahead_ldp.marginal_estimates import MarginalEstimate
 from ahead_ldp.mechanisms.calm import CALM, choose_marginals, covering_sets, noise_error
 from ahead_ldp.oracles import GRR, OUE, Tally
 from ahead_ldp.protocol import finish
-from ahead_ldp.queries import Workload, point_workload, true_answers
 from ahead_ldp.schema import as_schema, codes
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, point_workload, true_answers
 from tests.mechanisms.populations import bumpy, cells_of, random_ranges, schema_of, spread, whole
 
 # Which marginals.

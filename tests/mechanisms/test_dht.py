@@ -12,9 +12,9 @@ from ahead_ldp.haar_estimates import HaarEstimate, HaarLevel, widths
 from ahead_ldp.mechanisms.dht import DHT
 from ahead_ldp.mechanisms.hh import HH
 from ahead_ldp.oracles import HRR, Haar
-from ahead_ldp.queries import Workload, random_workload, true_answers
 from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, random_workload, true_answers
 from tests.mechanisms.one_wave import (
     bumpy,
     check_any_numbers,

@@ -16,9 +16,9 @@ from ahead_ldp.inference.weighted_update import in_out_cells, proportional_fit, 
 from ahead_ldp.mechanisms.hdg import HDG, TDG, adaptive_oracle, nested_borders
 from ahead_ldp.oracles import OUE, Tally
 from ahead_ldp.protocol import Mechanism, finish
-from ahead_ldp.queries import Workload, true_answers
 from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, true_answers
 from tests.mechanisms.populations import bumpy, cells_of, random_ranges, schema_of, spread, whole
 from tests.reference import grids as slow
 from tests.support import examples

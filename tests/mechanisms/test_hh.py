@@ -14,9 +14,9 @@ from ahead_ldp.inference.hierarchies import Hierarchy
 from ahead_ldp.inference.norm_sub import nearest_in_simplex
 from ahead_ldp.inference.tree_least_squares import TreeLeastSquares, nearest_family
 from ahead_ldp.mechanisms.hh import HH
-from ahead_ldp.queries import Workload, prefix_workload, random_workload, true_answers
 from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, prefix_workload, random_workload, true_answers
 from tests.mechanisms.one_wave import (
     bumpy,
     check_any_numbers,

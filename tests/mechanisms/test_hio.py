@@ -15,9 +15,9 @@ from ahead_ldp.inference.hierarchies import Hierarchy, LevelMeasurement, Measure
 from ahead_ldp.mechanisms.flat import Flat
 from ahead_ldp.mechanisms.hio import HIO
 from ahead_ldp.oracles import OUE
-from ahead_ldp.queries import Workload, true_answers
 from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, true_answers
 from tests.mechanisms.one_wave import (
     bumpy,
     check_any_numbers,

@@ -17,10 +17,10 @@ from ahead_ldp.mechanisms.lle import LLE
 from ahead_ldp.oracles import Tally
 from ahead_ldp.pair_estimates import PairEstimate
 from ahead_ldp.protocol import Question, finish
-from ahead_ldp.queries import Workload, random_workload, true_answers
 from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population, run_simulation
 from ahead_ldp.tree_estimates import TreeEstimate
+from ahead_ldp.workloads import Workload, random_workload, true_answers
 from tests.mechanisms.populations import random_ranges, spread, whole
 from tests.mechanisms.test_ahead import check_full_ranges, schemas
 from tests.mechanisms.waves import any_people, boxes_of, drive
@@ -254,7 +254,7 @@ THIRTY = """
 import resource
 import numpy as np
 from ahead_ldp.mechanisms.lle import LLE
-from ahead_ldp.queries import Workload
+from ahead_ldp.workloads import Workload
 from tests.mechanisms.test_lle import everything_is_divided
 from tests.mechanisms.waves import drive
 from tests.support import schema_of

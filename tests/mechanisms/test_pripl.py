@@ -15,9 +15,9 @@ from ahead_ldp.mechanisms.pripl import PriPL
 from ahead_ldp.mechanisms.privnud import PrivNUD
 from ahead_ldp.oracles import GRR, OUE, SS, SW, Tally
 from ahead_ldp.protocol import finish
-from ahead_ldp.queries import Workload, fixed_volume_workload, random_workload, true_answers
 from ahead_ldp.schema import as_schema, codes, nominal
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, fixed_volume_workload, random_workload, true_answers
 from tests.reference import interval_trees as slow
 from tests.support import PASS, POWER
 

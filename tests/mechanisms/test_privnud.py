@@ -13,9 +13,9 @@ from ahead_ldp.inference.norm_sub import norm_sub
 from ahead_ldp.mechanisms.privnud import PrivNUD, level_norm_sub, planned
 from ahead_ldp.oracles import OUE, Tally
 from ahead_ldp.protocol import finish
-from ahead_ldp.queries import Workload, random_workload, true_answers
 from ahead_ldp.schema import as_schema, codes
 from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, random_workload, true_answers
 from tests.reference import interval_trees as slow
 from tests.support import PASS, POWER
 

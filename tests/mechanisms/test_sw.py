@@ -12,10 +12,10 @@ from ahead_ldp.mechanisms.hh import HH
 from ahead_ldp.mechanisms.sw import SW
 from ahead_ldp.oracles import SW as SquareWave
 from ahead_ldp.protocol import Mechanism, finish
-from ahead_ldp.queries import prefix_workload, true_answers
 from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population, run_simulation
 from ahead_ldp.wave_estimates import WaveEstimate, apportion
+from ahead_ldp.workloads import prefix_workload, true_answers
 from tests.mechanisms.one_wave import check_any_numbers, check_record, ranges
 from tests.reference.expectation_maximisation import expectation_maximisation, square_wave
 from tests.support import schema_of

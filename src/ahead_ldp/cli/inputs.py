@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ahead_ldp.coding import encode
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import epsilon_text
-from ahead_ldp.queries import Workload
-from ahead_ldp.schema import as_schema, encode, load_schema, real
+from ahead_ldp.schema import as_schema, load_schema, real
 from ahead_ldp.schema import codes as coded
 from ahead_ldp.tables import Columns, read_columns
+from ahead_ldp.workloads import Workload
 
 Ints = NDArray[np.int64]
 

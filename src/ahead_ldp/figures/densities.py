@@ -25,9 +25,9 @@ from ahead_ldp.figures.style import (
     shares,
     title_of,
 )
-from ahead_ldp.queries import Workload
 from ahead_ldp.slices import blocks, slices
 from ahead_ldp.units import buckets
+from ahead_ldp.workloads import Workload
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import numpy as np
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates import Answers, Estimate
 from ahead_ldp.protocol import Group, Mechanism, Run
-from ahead_ldp.queries import Workload
+from ahead_ldp.workloads import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,71 @@
+"""``python -m benchmarks [NAME ...] [--quick] [--out DIR]``: measure, print, and write what was found.
+
+A full run of all benchmarks also writes ``docs/benchmarks.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+from benchmarks.measuring import QUICK, ROOT, Section, Sizes, machine
+from benchmarks.registry import BENCHMARKS
+from benchmarks.rendering import markdown, text
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+PREFACE = """# Benchmarks
+
+```console
+$ make bench
+```
+
+The latest result of this command, which also writes this page. Times are CPU seconds of one core, the best of several;
+what is compared is measured side by side in one run, unless the table says otherwise. `MISSED` marks a promise that
+this run did not keep.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmarks that were named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed and memory.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; left out: all")
+    parser.add_argument("--quick", action="store_true", help="small sizes, one round: a look, not a measurement")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench", help="folder for JSON and Markdown")
+    asked = parser.parse_args(arguments)
+    if unknown := sorted(set(asked.names) - set(BENCHMARKS)):
+        parser.error(f"expected names among {', '.join(BENCHMARKS)}, got {', '.join(unknown)}")
+    sizes = QUICK if asked.quick else Sizes()
+    sections = {}
+    for name in asked.names or BENCHMARKS:
+        print(f"measuring {name} ...", file=sys.stderr)
+        sections[name] = BENCHMARKS[name](sizes)
+        print(text(sections[name]))
+    write(sections, sizes, asked.out)
+    if not asked.names and not asked.quick:
+        PAGE.write_text(page(sections), encoding="utf-8")
+        print(f"written: {PAGE.relative_to(ROOT)}", file=sys.stderr)
+    return 0
+
+
+def write(sections: dict[str, Section], sizes: Sizes, out: Path) -> None:
+    """The numbers as JSON and the tables as Markdown."""
+    out.mkdir(parents=True, exist_ok=True)
+    found = {
+        "machine": machine(),
+        "sizes": dataclasses.asdict(sizes),
+        "sections": {name: dataclasses.asdict(section) for name, section in sections.items()},
+    }
+    (out / "benchmarks.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (out / "benchmarks.md").write_text(page(sections), encoding="utf-8")
+
+
+def page(sections: dict[str, Section]) -> str:
+    """All sections as one page."""
+    return "\n".join([PREFACE, f"Measured on: {machine()}.\n", *map(markdown, sections.values())])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
