@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from ahead_ldp import queries as q
 from ahead_ldp import schema as s
+from ahead_ldp import workloads
 from ahead_ldp.device.codes import Schema
 
 SCHEMA = s.as_schema(
@@ -213,8 +214,8 @@ def test_whole_numbers_take_their_share_of_a_bucket(count, buckets, data):
     lo = data.draw(st.integers(0, count - 1))
     hi = data.draw(st.integers(lo, count - 1))
     people = np.bincount([attribute.code(x) for x in range(count)])  # one of each value: uniform in every bucket
-    workload = q.Workload.from_queries(Schema((attribute,)), [q.Query({"x": (lo, hi)})])
-    assert q.true_answers(workload, people)[0] == pytest.approx((hi - lo + 1) / count)
+    workload = workloads.Workload.from_queries(Schema((attribute,)), [q.Query({"x": (lo, hi)})])
+    assert workloads.true_answers(workload, people)[0] == pytest.approx((hi - lo + 1) / count)
 
 
 BAD_QUERIES = {
@@ -264,21 +265,21 @@ def test_a_query_of_too_many_boxes_is_refused():
 
 
 def test_from_queries_keeps_which_box_belongs_to_which_query():
-    workload = q.Workload.from_queries(SCHEMA, ["kids = 3", "colour in {red, blue}", q.Query({})])
+    workload = workloads.Workload.from_queries(SCHEMA, ["kids = 3", "colour in {red, blue}", q.Query({})])
     assert workload.owner.tolist() == [0, 1, 1, 2]
     assert len(workload) == workload.n == 3
     assert workload.add_up(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1, 5, 4]
-    assert len(q.Workload.from_queries(SCHEMA, [])) == 0
+    assert len(workloads.Workload.from_queries(SCHEMA, [])) == 0
 
 
 def test_from_codes_takes_closed_ranges_in_both_shapes():
     ranges = [[[0, 3], [2, 2]], [[1, 1], [0, 7]]]
     expected = [[[0, 4], [2, 3]], [[1, 2], [0, 8]]]
     for given_ranges in (ranges, np.reshape(ranges, (2, 4)), np.array(ranges, dtype=float)):
-        workload = q.Workload.from_codes((4, 8), given_ranges)
+        workload = workloads.Workload.from_codes((4, 8), given_ranges)
         assert workload.boxes.tolist() == expected
         assert workload.owner.tolist() == [0, 1]
-    assert q.Workload.from_codes(s.as_schema("x=codes,4"), [[0, 3]]).sizes == (4,)
+    assert workloads.Workload.from_codes(s.as_schema("x=codes,4"), [[0, 3]]).sizes == (4,)
 
 
 BAD_CODES = {
@@ -297,49 +298,52 @@ BAD_CODES = {
 @pytest.mark.parametrize("ranges, message", BAD_CODES.values(), ids=BAD_CODES)
 def test_bad_codes_are_one_value_error(ranges, message):
     with pytest.raises(ValueError) as caught:
-        q.Workload.from_codes((8,), ranges)
+        workloads.Workload.from_codes((8,), ranges)
     assert message in str(caught.value)
 
 
 def test_random_workload_is_two_sorted_uniform_codes():
-    workload = q.random_workload((4, 9), 20_000, np.random.default_rng(1))
+    workload = workloads.random_workload((4, 9), 20_000, np.random.default_rng(1))
     assert workload.boxes.shape == (20_000, 2, 2)
     lo, hi = workload.boxes[:, 0, 0], workload.boxes[:, 0, 1] - 1
     pairs = np.bincount((lo * 4 + hi).astype(int), minlength=16).reshape(4, 4) / 20_000
     expected = np.triu(np.full((4, 4), 2 / 16), 1) + np.eye(4) / 16
     assert np.abs(pairs - expected).max() < 5 * math.sqrt(0.125 / 20_000)
-    again = q.random_workload((4, 9), 20_000, np.random.default_rng(1))
+    again = workloads.random_workload((4, 9), 20_000, np.random.default_rng(1))
     np.testing.assert_array_equal(workload.boxes, again.boxes)
 
 
 def test_fixed_volume_workload_has_ranges_of_one_length_everywhere():
-    workload = q.fixed_volume_workload((8, 3), 0.5, 500, np.random.default_rng(2))
+    workload = workloads.fixed_volume_workload((8, 3), 0.5, 500, np.random.default_rng(2))
     lengths = workload.boxes[..., 1] - workload.boxes[..., 0]
     assert (lengths == [4, 2]).all()
     assert set(workload.boxes[:, 0, 0]) == {0, 1, 2, 3, 4}
-    tiny = q.fixed_volume_workload((8,), 0.001, 5, np.random.default_rng(2))
+    tiny = workloads.fixed_volume_workload((8,), 0.001, 5, np.random.default_rng(2))
     assert (tiny.boxes[..., 1] - tiny.boxes[..., 0] == 1).all()
 
 
 def test_points_and_prefixes():
     histogram = np.arange(6).reshape(2, 3)
-    points = q.true_answers(q.point_workload((2, 3)), histogram)
-    prefixes = q.true_answers(q.prefix_workload((2, 3)), histogram)
+    points = workloads.true_answers(workloads.point_workload((2, 3)), histogram)
+    prefixes = workloads.true_answers(workloads.prefix_workload((2, 3)), histogram)
     np.testing.assert_allclose(points, histogram.ravel() / 15)
     np.testing.assert_allclose(prefixes, histogram.cumsum(0).cumsum(1).ravel() / 15)
 
 
 BAD_WORKLOADS = {
-    "no size": (lambda rng: q.random_workload((), 5, rng), "at least one attribute"),
-    "size 0": (lambda rng: q.random_workload((4, 0), 5, rng), "every size to be a positive integer, got 0"),
-    "no queries": (lambda rng: q.random_workload((4,), 0, rng), "count to be a positive integer, got 0"),
-    "count true": (lambda rng: q.random_workload((4,), True, rng), "count to be a positive integer, got True"),
-    "volume 0": (lambda rng: q.fixed_volume_workload((4,), 0.0, 5, rng), "0 < volume <= 1, got 0.0"),
-    "volume NaN": (lambda rng: q.fixed_volume_workload((4,), math.nan, 5, rng), "0 < volume <= 1, got nan"),
-    "too many cells": (lambda rng: q.point_workload((5000, 5000)), "at most 16777216 cells, got 25000000"),
-    "shape": (lambda rng: q.Workload((4,), np.zeros((1, 2, 2)), np.zeros(1, int), 1), "expected boxes (k, 1, 2)"),
-    "outside": (lambda rng: q.Workload((4,), np.array([[[0, 5.0]]]), np.zeros(1, int), 1), "hi <= size"),
-    "owner": (lambda rng: q.Workload((4,), np.array([[[0, 4.0]]]), np.ones(1, int), 1), "owners in 0..0"),
+    "no size": (lambda rng: workloads.random_workload((), 5, rng), "at least one attribute"),
+    "size 0": (lambda rng: workloads.random_workload((4, 0), 5, rng), "every size to be a positive integer, got 0"),
+    "no queries": (lambda rng: workloads.random_workload((4,), 0, rng), "count to be a positive integer, got 0"),
+    "count true": (lambda rng: workloads.random_workload((4,), True, rng), "count to be a positive integer, got True"),
+    "volume 0": (lambda rng: workloads.fixed_volume_workload((4,), 0.0, 5, rng), "0 < volume <= 1, got 0.0"),
+    "volume NaN": (lambda rng: workloads.fixed_volume_workload((4,), math.nan, 5, rng), "0 < volume <= 1, got nan"),
+    "too many cells": (lambda rng: workloads.point_workload((5000, 5000)), "at most 16777216 cells, got 25000000"),
+    "shape": (
+        lambda rng: workloads.Workload((4,), np.zeros((1, 2, 2)), np.zeros(1, int), 1),
+        "expected boxes (k, 1, 2)",
+    ),
+    "outside": (lambda rng: workloads.Workload((4,), np.array([[[0, 5.0]]]), np.zeros(1, int), 1), "hi <= size"),
+    "owner": (lambda rng: workloads.Workload((4,), np.array([[[0, 4.0]]]), np.ones(1, int), 1), "owners in 0..0"),
 }
 
 
@@ -371,7 +375,7 @@ def histograms_and_workloads(draw, whole):
     end = [st.integers(0, size) if whole else st.floats(0, size) for size in shape]
     boxes = [[sorted((draw(e), draw(e))) for e in end] for _ in range(k)]
     owner = np.array(draw(st.lists(st.integers(0, 2), min_size=k, max_size=k)))
-    return histogram, q.Workload(shape, np.array(boxes, dtype=float), owner, 3)
+    return histogram, workloads.Workload(shape, np.array(boxes, dtype=float), owner, 3)
 
 
 @given(st.booleans().flatmap(lambda whole: histograms_and_workloads(whole)))
@@ -379,9 +383,9 @@ def test_answers_equal_counting_by_hand(case):
     histogram, workload = case
     expected = by_hand(workload, histogram)
     records = np.repeat(np.argwhere(histogram >= 0), histogram.ravel(), axis=0)
-    np.testing.assert_allclose(q.true_answers(workload, histogram), expected, atol=1e-12)
-    np.testing.assert_allclose(q.true_answers(workload, histogram / histogram.sum()), expected, atol=1e-12)
-    np.testing.assert_allclose(q.true_answers_from_records(workload, records), expected, atol=1e-12)
+    np.testing.assert_allclose(workloads.true_answers(workload, histogram), expected, atol=1e-12)
+    np.testing.assert_allclose(workloads.true_answers(workload, histogram / histogram.sum()), expected, atol=1e-12)
+    np.testing.assert_allclose(workloads.true_answers_from_records(workload, records), expected, atol=1e-12)
     direct = q._overlap(workload.boxes, records).sum(axis=1)
     np.testing.assert_allclose(workload.add_up(direct) / len(records), expected, atol=1e-12)
 
@@ -390,33 +394,36 @@ def test_records_of_a_domain_too_large_for_a_table():
     rng = np.random.default_rng(3)
     sizes = (1000, 1000, 1000)
     records = rng.integers(0, 1000, (5000, 3))
-    workload = q.random_workload(sizes, 2000, rng)
+    workload = workloads.random_workload(sizes, 2000, rng)
     inside = (records >= workload.boxes[:40, None, :, 0]) & (records < workload.boxes[:40, None, :, 1])
-    answers = q.true_answers_from_records(workload, records)
+    answers = workloads.true_answers_from_records(workload, records)
     np.testing.assert_array_equal(answers[:40], inside.all(axis=2).mean(axis=1))
 
 
 def test_whole_ends_are_exact_for_many_people():
     histogram = np.array([10**15 + 1, 1, 10**15])
-    workload = q.point_workload((3,))
-    assert (q.true_answers(workload, histogram) * histogram.sum()).tolist() == histogram.tolist()
+    workload = workloads.point_workload((3,))
+    assert (workloads.true_answers(workload, histogram) * histogram.sum()).tolist() == histogram.tolist()
 
 
 BAD_POPULATIONS = {
-    "shape": (lambda w: q.true_answers(w, np.ones(3)), "a histogram of numbers of shape (4,)"),
-    "text": (lambda w: q.true_answers(w, ["1"] * 4), "a histogram of numbers of shape (4,)"),
-    "negative": (lambda w: q.true_answers(w, [1, 1, 1, -1]), "counts >= 0 that are not all 0"),
-    "NaN": (lambda w: q.true_answers(w, [1, 1, 1, math.nan]), "counts >= 0 that are not all 0"),
-    "empty": (lambda w: q.true_answers(w, np.zeros(4)), "counts >= 0 that are not all 0"),
-    "no records": (lambda w: q.true_answers_from_records(w, np.zeros((0, 1), int)), "at least one person"),
-    "float records": (lambda w: q.true_answers_from_records(w, np.zeros((2, 1))), "expected integer codes"),
-    "flat records": (lambda w: q.true_answers_from_records(w, [0, 1]), "expected integer codes of shape (people, 1)"),
-    "outside": (lambda w: q.true_answers_from_records(w, [[0], [4]]), "got others in column 0"),
+    "shape": (lambda w: workloads.true_answers(w, np.ones(3)), "a histogram of numbers of shape (4,)"),
+    "text": (lambda w: workloads.true_answers(w, ["1"] * 4), "a histogram of numbers of shape (4,)"),
+    "negative": (lambda w: workloads.true_answers(w, [1, 1, 1, -1]), "counts >= 0 that are not all 0"),
+    "NaN": (lambda w: workloads.true_answers(w, [1, 1, 1, math.nan]), "counts >= 0 that are not all 0"),
+    "empty": (lambda w: workloads.true_answers(w, np.zeros(4)), "counts >= 0 that are not all 0"),
+    "no records": (lambda w: workloads.true_answers_from_records(w, np.zeros((0, 1), int)), "at least one person"),
+    "float records": (lambda w: workloads.true_answers_from_records(w, np.zeros((2, 1))), "expected integer codes"),
+    "flat records": (
+        lambda w: workloads.true_answers_from_records(w, [0, 1]),
+        "expected integer codes of shape (people, 1)",
+    ),
+    "outside": (lambda w: workloads.true_answers_from_records(w, [[0], [4]]), "got others in column 0"),
 }
 
 
 @pytest.mark.parametrize("call, message", BAD_POPULATIONS.values(), ids=BAD_POPULATIONS)
 def test_bad_population_is_one_value_error(call, message):
     with pytest.raises(ValueError) as caught:
-        call(q.point_workload((4,)))
+        call(workloads.point_workload((4,)))
     assert message in str(caught.value)

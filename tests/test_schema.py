@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ahead_ldp import coding
 from ahead_ldp import schema as s
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.refusals import ValueRefused
@@ -38,7 +39,7 @@ def ids(attribute):
 
 def with_missing(attribute, missing):
     if missing == "value":
-        value = attribute.labels[0] if attribute.labels else s._spoken(attribute.kind, attribute.lo)
+        value = attribute.labels[0] if attribute.labels else s.spoken(attribute.kind, attribute.lo)
         return Attribute(*fields(attribute), missing="value", missing_value=value)
     return Attribute(*fields(attribute), missing=missing)
 
@@ -261,7 +262,7 @@ def device_codes(attribute, values):
 
 
 def bulk_codes(attribute, column):
-    return s.encode(Schema((attribute,)), [column])[:, 0].tolist()
+    return coding.encode(Schema((attribute,)), [column])[:, 0].tolist()
 
 
 REALS = [a for a in EVERY_KIND if a.kind == "real"]
@@ -350,11 +351,11 @@ def test_columns_by_name_by_order_and_as_an_array():
     expected = [[0, 7], [3, 1]]
     a, b = np.array([0, 3]), np.array([7, 1])
     for columns in ({"b": b, "a": a, "c": b}, [a, b], (a.tolist(), b), np.array(expected)):
-        coded = s.encode(schema, columns)
+        coded = coding.encode(schema, columns)
         assert coded.tolist() == expected
         assert coded.dtype == np.int64
-    assert s.encode(s.as_schema("a=codes,4"), a).tolist() == [[0], [3]]
-    assert s.encode(schema, {"a": [], "b": []}).shape == (0, 2)
+    assert coding.encode(s.as_schema("a=codes,4"), a).tolist() == [[0], [3]]
+    assert coding.encode(schema, {"a": [], "b": []}).shape == (0, 2)
 
 
 PAY, AGE = s.real("pay", 0, 100, 4), s.integer("age", 0, 9)
@@ -382,7 +383,7 @@ BAD_COLUMNS = {
 @pytest.mark.parametrize("attribute, column, message", BAD_COLUMNS.values(), ids=BAD_COLUMNS)
 def test_bad_values_are_counted_and_never_shown(attribute, column, message):
     with pytest.raises(ValueRefused) as caught:
-        s.encode(Schema((attribute,)), [column])
+        coding.encode(Schema((attribute,)), [column])
     assert message in str(caught.value)
     assert "777" not in str(caught.value)
 
@@ -398,13 +399,13 @@ BAD_SHAPES = {
 @pytest.mark.parametrize("columns, message", BAD_SHAPES.values(), ids=BAD_SHAPES)
 def test_bad_shape_is_one_value_error(columns, message):
     with pytest.raises(ValueError) as caught:
-        s.encode(Schema((AGE,)), columns)
+        coding.encode(Schema((AGE,)), columns)
     assert message in str(caught.value)
 
 
 def test_columns_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="same length, got age 1, size 2"):
-        s.encode(Schema((AGE, SIZE)), {"age": [1], "size": ["S", "M"]})
+        coding.encode(Schema((AGE, SIZE)), {"age": [1], "size": ["S", "M"]})
 
 
 # And back.
@@ -412,7 +413,7 @@ def test_columns_of_different_lengths_are_refused():
 
 @pytest.mark.parametrize("attribute", EVERY_KIND, ids=ids)
 def test_borders_enclose_exactly_their_code(attribute):
-    borders = s.decode_edges(attribute)
+    borders = coding.decode_edges(attribute)
     assert len(borders) == attribute.ordered_size + 1
     assert (borders[1:] >= borders[:-1]).all()
     if attribute.kind in ("integer", "real"):
@@ -420,16 +421,16 @@ def test_borders_enclose_exactly_their_code(attribute):
 
 
 def test_borders_are_in_the_users_units():
-    assert s.decode_edges(s.integer("x", 3, 5)).tolist() == [3, 4, 5, 6]
-    assert s.decode_edges(s.integer("x", 0, 9, 2)).tolist() == [0, 5, 10]
-    assert s.decode_edges(s.paper_buckets("x", 0, 10, 3)).tolist() == [0, 5, 10, 10]
-    assert s.decode_edges(s.date("x", "2020-01-30", "2020-01-31")).astype(str).tolist()[-1] == "2020-02-01"
-    assert s.decode_edges(s.time("x", "00:00", "23:59:59", 2))[-1] == np.timedelta64(24, "h")
-    assert s.decode_edges(s.ordered("x", ["a", "b"], missing="cell")).tolist() == [0, 1, 2]
+    assert coding.decode_edges(s.integer("x", 3, 5)).tolist() == [3, 4, 5, 6]
+    assert coding.decode_edges(s.integer("x", 0, 9, 2)).tolist() == [0, 5, 10]
+    assert coding.decode_edges(s.paper_buckets("x", 0, 10, 3)).tolist() == [0, 5, 10, 10]
+    assert coding.decode_edges(s.date("x", "2020-01-30", "2020-01-31")).astype(str).tolist()[-1] == "2020-02-01"
+    assert coding.decode_edges(s.time("x", "00:00", "23:59:59", 2))[-1] == np.timedelta64(24, "h")
+    assert coding.decode_edges(s.ordered("x", ["a", "b"], missing="cell")).tolist() == [0, 1, 2]
 
 
 def test_labels_are_what_people_read():
-    label = s.bucket_label
+    label = coding.bucket_label
     assert label(s.integer("x", 30, 49), 3) == "33"
     assert [label(s.integer("x", 30, 49, 2), c) for c in (0, 1)] == ["30..39", "40..49"]
     assert [label(s.real("x", 0, 1, 4), c) for c in (0, 3)] == ["[0, 0.25)", "[0.75, 1]"]
@@ -443,5 +444,5 @@ def test_labels_are_what_people_read():
 
 
 def test_declared_range_is_what_people_wrote():
-    assert s.declared_range(s.date("x", "2020-01-01", "2020-12-31")) == "2020-01-01..2020-12-31"
-    assert s.declared_range(s.nominal("x", ["a", "b"])) == "a, b"
+    assert coding.declared_range(s.date("x", "2020-01-01", "2020-12-31")) == "2020-01-01..2020-12-31"
+    assert coding.declared_range(s.nominal("x", ["a", "b"])) == "a, b"

@@ -38,9 +38,10 @@ _HOMES = {
     "front": ("collect", "make_mechanism", "simulate"),
     "mechanisms": ("MECHANISMS",),
     "protocol": ("Mechanism",),
-    "queries": ("Query", "Workload"),
+    "queries": ("Query",),
     "saved": ("load",),
     "schema": ("as_schema", "load_schema"),
+    "workloads": ("Workload",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
