@@ -198,6 +198,7 @@ def test_spans_stay_in_the_domain_and_grow_with_the_range(data, snap):
         st.sampled_from([s.real("x", 0, 1, 7), s.paper_buckets("x", 0, 1, 5), s.real_edges("x", [0, 0.1, 0.9, 1])])
     )
     a, b, c, d = sorted(data.draw(st.lists(st.floats(0, 1), min_size=4, max_size=4)))
+    assume(b < c)  # one value alone means its bucket, which lies above a range that ends there
     inner, outer = span(attribute, b, c, snap), span(attribute, a, d, snap)
     assert 0 <= outer[0] <= inner[0] <= inner[1] <= outer[1] <= attribute.ordered_size or snap == "inward"
     exact = span(attribute, b, c)
@@ -386,7 +387,7 @@ def test_answers_equal_counting_by_hand(case):
     np.testing.assert_allclose(workloads.true_answers(workload, histogram), expected, atol=1e-12)
     np.testing.assert_allclose(workloads.true_answers(workload, histogram / histogram.sum()), expected, atol=1e-12)
     np.testing.assert_allclose(workloads.true_answers_from_records(workload, records), expected, atol=1e-12)
-    direct = q._overlap(workload.boxes, records).sum(axis=1)
+    direct = workloads._overlap(workload.boxes, records).sum(axis=1)
     np.testing.assert_allclose(workload.add_up(direct) / len(records), expected, atol=1e-12)
 
 
