@@ -5,6 +5,8 @@ STAMP := .venv/.installed
 MAKEFLAGS += --no-print-directory
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+SOAK := tests/device tests/test_schema.py tests/test_queries.py tests/test_trees.py tests/test_partitions.py \
+	tests/test_covers.py tests/test_summed_area.py tests/test_norm_sub.py tests/mechanisms/test_ahead.py
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format bench soak docs lock clean
 
@@ -29,10 +31,10 @@ format: $(STAMP)  ## apply ruff's fixes and formatting
 bench: $(STAMP)  ## measure speed and memory beside other packages
 	@$(BIN)/python -m benchmarks
 
-soak: $(STAMP)  ## the long statistical and randomised tests
-	@$(BIN)/python -m pytest -m soak
+soak: $(STAMP)  ## the randomised tests with new and many more examples, and the long ones
+	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n auto --maxprocesses 4 -m "not bench" $(SOAK)
 
-docs: $(STAMP)  ## check every link of the documentation
+docs: $(STAMP)  ## write the generated parts of the documentation and check every link
 	@$(BIN)/python -m tools.docs
 
 lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv)
