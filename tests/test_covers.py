@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ahead_ldp import covers
-from ahead_ldp.covers import Answerer, chunks, cover_weights, cuts_a_leaf, leaf_density, overlap
+from ahead_ldp.covers import Answerer, chunks, cover_weights, ends_inside, leaf_density, overlap
 from ahead_ldp.device import Axis
 from ahead_ldp.trees import Tree
 from tests.reference.covers import is_covered, share_inside, sides, walk
@@ -94,7 +94,7 @@ def test_overlap_density_and_cut_leaves(tree, seed):
         any(share_inside(nodes[i], box) > 0 and not is_covered(nodes[i], box) for i in tree.leaves)
         for box in boxes.tolist()
     ]
-    assert cuts_a_leaf(tree, boxes).tolist() == cut
+    assert ends_inside(tree, boxes, tree.leaves).tolist() == cut
     values = rng.uniform(-1, 1, tree.size)
     leaf = tree.locate(all_codes(tree.axes))
     np.testing.assert_allclose(leaf_density(tree, values).reshape(-1), (values / tree.volume)[leaf], atol=1e-13)

@@ -44,14 +44,10 @@ def cover_weights(tree: Tree, boxes: Floats) -> Floats:  # (k, m, 2) -> (k, node
     return weights
 
 
-def cuts_a_leaf(tree: Tree, boxes: Floats) -> Bools:  # (k, m, 2) -> (k,)
-    """Which boxes end inside a leaf, where the answer rests on the density assumed there."""
-    cut = np.zeros(len(boxes), bool)
-    leaves = tree.leaves
-    for part in chunks(len(boxes), leaves.size):
-        share = overlap(tree, boxes[part])[:, leaves]
-        cut[part] = ((share > 0) & (share < 1)).any(axis=1)
-    return cut
+def ends_inside(tree: Tree, boxes: Floats, nodes: Ints) -> Bools:  # (k, m, 2), (nodes,) -> (k,)
+    """Which boxes end inside one of these nodes, where the answer rests on the density assumed there."""
+    share = overlap(tree, boxes)[:, nodes]
+    return np.any((share > 0) & (share < 1), axis=1)
 
 
 def chunks(rows: int, columns: int) -> Iterator[slice]:

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.covers import chunks, cover_weights, overlap
+from ahead_ldp.covers import chunks, cover_weights, ends_inside
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates import Answers, Estimate
 from ahead_ldp.inference.attribute_consistency import (
@@ -155,7 +155,7 @@ class PairEstimate(Estimate):
             for part, sign in zip(_three(ranges, self.schema.sizes[attribute]), (0.5, -0.5, -0.5), strict=True):
                 total += sign * weight * cover_weights(averaged.tree, self._slab(member, attribute, part))
             variance += _variance(averaged, total)
-            cut |= _cuts(averaged, self._slab(member, attribute, ranges))
+            cut |= ends_inside(averaged.tree, self._slab(member, attribute, ranges), averaged.supported)
         return values, variance, cut
 
     def _blocks(self, attributes: tuple[int, ...], boxes: Floats) -> Floats:  # (k, q, 2) -> (k, pairs, 4)
@@ -197,7 +197,7 @@ class PairEstimate(Estimate):
                 if by_block[:, k, b].any():
                     total += by_block[:, k, b, None] * sum(cover_weights(averaged.tree, box) for box in block)
             variance += _variance(averaged, total)
-            cut |= _cuts(averaged, boxes[:, [i, j]])
+            cut |= ends_inside(averaged.tree, boxes[:, [i, j]], averaged.supported)
         return variance, cut
 
 
@@ -217,12 +217,6 @@ def _three(ranges: Floats, size: int) -> list[Floats]:  # (k, 2) -> three of (k,
     below = np.stack([np.zeros(len(ranges)), ranges[:, 0]], axis=1)
     above = np.stack([ranges[:, 1], np.full(len(ranges), float(size))], axis=1)
     return [ranges, below, above]
-
-
-def _cuts(averaged: Averaged, boxes: Floats) -> Bools:
-    """Which boxes end inside a node below which nothing was measured."""
-    share = overlap(averaged.tree, boxes)[:, averaged.supported]
-    return np.any((share > 0) & (share < 1), axis=1)
 
 
 def _sum_errors(workload: Workload, variance: Floats) -> Floats:

@@ -90,14 +90,17 @@ class _Tokens:
         self.found.reverse()
 
     def error(self, rule: str) -> ValueError:
+        """What to raise where the rule is broken."""
         return ValueError(f"expected {rule} in the query {self.text!r}; conditions are {_FORMS}, joined by and")
 
     def word(self, what: str) -> str:
+        """The next token, which must be a word."""
         if not self.found or self.found[-1][0] != "word":
             raise self.error(what)
         return self.found.pop()[1]
 
     def mark(self, *choices: str) -> str:
+        """The next token, which must be one of these marks."""
         if not self.found or self.found[-1][0] != "mark" or self.found[-1][1] not in choices:
             raise self.error(" or ".join(choices))
         return self.found.pop()[1]

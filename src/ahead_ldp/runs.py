@@ -47,6 +47,7 @@ def collect_run(
     _write(root / "campaign.json", campaign_record(mechanism, schema))
 
     def keep(wave: int, group: str, data: bytes) -> None:
+        """Append a batch to its group's file."""
         path = _place(root, "reports", wave, group)
         known = path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)

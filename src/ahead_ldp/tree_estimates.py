@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ahead_ldp.covers import Answerer, chunks, cover_weights, overlap
+from ahead_ldp.covers import Answerer, chunks, cover_weights, ends_inside
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates import Answers, Estimate
 from ahead_ldp.inference.averaging import Averaged
@@ -68,8 +68,7 @@ class TreeEstimate(Estimate):
         cut = np.zeros(len(queries), bool)
         place = workload.owner[boxes] - queries.start
         np.add.at(weights, place, cover_weights(self.tree, workload.boxes[boxes]))
-        share = overlap(self.tree, workload.boxes[boxes])[:, self._supported]
-        np.logical_or.at(cut, place, ((share > 0) & (share < 1)).any(axis=1))
+        np.logical_or.at(cut, place, ends_inside(self.tree, workload.boxes[boxes], self._supported))
         return self._variance(weights), cut
 
     def _variance(self, weights: Floats) -> Floats:  # (k, nodes) -> (k,)
@@ -86,8 +85,7 @@ class TreeEstimate(Estimate):
         for part in chunks(len(workload.boxes), 4 * self.tree.size):
             boxes, owner = workload.boxes[part], workload.owner[part]
             total += weights[:, owner] @ cover_weights(self.tree, boxes)
-            share = overlap(self.tree, boxes)[:, self._supported]
-            cut = ((share > 0) & (share < 1)).any(axis=1)
+            cut = ends_inside(self.tree, boxes, self._supported)
             flagged |= (weights[:, owner] != 0) @ cut
         return Answers(total @ self.values, np.sqrt(self._variance(total)), flagged, {}, self.consistent)
 

@@ -38,6 +38,7 @@ def run(
     with Bar("evaluating") as bar:
 
         def step() -> None:
+            """One repetition is done."""
             nonlocal done
             done += 1
             bar(done, repeats * len(chosen))

@@ -31,15 +31,3 @@ def nearest_in_simplex(x: Floats, total: float = 1.0) -> Floats:
     kept = np.flatnonzero(descending > excess)
     shift = excess[kept[-1]] if kept.size else excess[0]
     return np.maximum(x - shift, 0.0)
-
-
-def norm_sub_once(x: Floats) -> Floats:
-    """One pass, as the published code has it: clip at 0, share the difference among the positive entries, stop.
-
-    Small entries can end below 0, and a layer without positive entries becomes 0 (docs/departures.md).
-    """
-    clipped = np.maximum(x, 0.0)
-    positive = clipped > 0
-    if not positive.any():
-        return clipped
-    return np.where(positive, clipped + (1 - clipped.sum()) / positive.sum(), 0.0)

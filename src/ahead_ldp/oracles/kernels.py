@@ -40,6 +40,7 @@ def _compiled() -> dict[str, Any]:
 
     @numba.njit(cache=True)
     def popcount(words):  # type: ignore[no-untyped-def]
+        """Ones per bit position of 64-bit words, row by row."""
         n, width = words.shape
         counts = np.zeros(width * 64, np.int64)
         planes = np.zeros((8, width), np.uint64)  # bit k of the count of every position
@@ -110,6 +111,7 @@ def _compiled() -> dict[str, Any]:
 
     @numba.njit(cache=True)
     def olh(a, b, c, lo, width, d):  # type: ignore[no-untyped-def]
+        """Reports whose polynomial falls into [lo, lo + width), for each code."""
         prime = np.uint32(2**31 - 1)
         counts = np.zeros(d, np.int64)
         block = 1024
