@@ -37,10 +37,10 @@ LAYERS = [
     {"mechanisms"},
     {"simulation", "collection", "engines", "saved", "runs"},
     {"front"},
-    {"evaluation", "planner", "accounting"},
+    {"evaluation", "planner", "accounting", "targets"},
     {"datasets", "experiments"},
     {"figures"},
-    {"client", "server"},
+    {"client", "server", "issuer"},
     {"__init__"},  # the public surface: everything below the programs
     {"cli", "dashboard", "demo", "__main__"},
 ]

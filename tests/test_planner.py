@@ -65,7 +65,7 @@ def test_a_group_below_a_hundred_is_warned_of():
 def test_a_prediction_is_a_measurement_on_the_reference():
     schema, mechanism = as_schema(["x=codes,16", "y=codes,8"]), AHEAD.paper(epsilon=1.0)
     found = plan(mechanism, schema, 5_000)
-    assert [p.shape for p in found.predictions] == ["uniform", "zipf"]
+    assert [p.shape for p in found.predictions] == list(planner.SHAPES)
     for i, prediction in enumerate(found.predictions):
         people = reference_population(prediction.shape, schema.sizes, 5_000, np.random.default_rng([planner.SEED, i]))
         task = Task.of(schema, people, random_workload(schema, planner.QUERIES, workload_rng(planner.SEED)))
@@ -96,5 +96,5 @@ def test_no_people_and_no_such_shape_are_refused():
     schema = as_schema("x=codes,4")
     with pytest.raises(ValueError, match="users >= 1, got 0"):
         plan(AHEAD.paper(epsilon=1.0), schema, 0)
-    with pytest.raises(ValueError, match="uniform, zipf, got 'normal'"):
+    with pytest.raises(ValueError, match="uniform, zipf, bumps, heaped, got 'normal'"):
         reference_population("normal", (4,), 10, np.random.default_rng(1))

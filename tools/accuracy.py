@@ -1,9 +1,10 @@
 """Errors of several methods on the settings of `tools.splits`, paired: the same people, queries and repetition numbers.
 
-python -m tools.accuracy tuning 1 --methods default,ahead:paper,pripl:strong [--repeats 10] [--epsilons 0.1,1] [--out FILE]
+python -m tools.accuracy tuning 1 --methods default,ahead:paper [--repeats 10] [--epsilons 0.1,1] [--out FILE]
 
 A method is written NAME or NAME:SETTINGS, "default" being what a user gets who names none. The table shows each
-method's error over the first one's, by setting and epsilon and as a geometric mean. ``--out`` keeps every repetition's error.
+method's error over the first one's, by setting and epsilon and as a geometric mean. ``--out`` keeps the error of every
+repetition.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from ahead_ldp.workloads import random_workload
 Floats = NDArray[np.float64]
 
 SMALL_GROUP = 100  # people; below it a group's estimate is mostly noise
-SHAPES = ("uniform", "zipf")
+SHAPES = ("uniform", "zipf", "bumps", "heaped")
 REPEATS = 5
 QUERIES = 200
 SEED = 2021
@@ -148,7 +148,7 @@ def plan(mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[i
     done = 0
     predictions = []
     for shape in SHAPES:
-        people = reference_population(shape, schema.sizes, users, _shape_rng(shape))
+        people = reference_population(shape, schema.sizes, users, shape_rng(shape))
         task = Task.of(schema, people, random_workload(schema, QUERIES, workload_rng(SEED)))
         errors = []
         for repetition in range(REPEATS):
@@ -162,7 +162,7 @@ def plan(mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[i
 
 def lay_out(mechanism: Mechanism, schema: Schema, users: int) -> Plan:
     """The plan without its predictions: groups, and the questions that they get in a run on the Zipf reference."""
-    people = reference_population("zipf", schema.sizes, users, _shape_rng("zipf"))
+    people = reference_population("zipf", schema.sizes, users, shape_rng("zipf"))
     estimate = run_simulation(mechanism, schema, people, _trial_rng(mechanism, 0))
     assert isinstance(estimate.provenance, Provenance)
     groups = {group.id: group for group in mechanism.groups(schema)}
@@ -187,9 +187,11 @@ def lay_out(mechanism: Mechanism, schema: Schema, users: int) -> Plan:
 
 
 def reference_population(shape: str, sizes: Sequence[int], users: int, rng: Generator) -> Population:
-    """People whose attributes are independent and all "uniform", or all "zipf" with exponent 1.1 as in the paper.
+    """People whose attributes are independent and all of one shape.
 
-    A domain too wide for a histogram is filled with at most a million people.
+    "uniform"; "zipf" with exponent 1.1, as in the paper; "bumps", two bells; "heaped", an exponential of whose people
+    a third round to a sixteenth of the domain. A domain too wide for a histogram is filled with at most a million
+    people.
     """
     if shape not in SHAPES:
         raise ValueError(f"expected a shape among {', '.join(SHAPES)}, got {shape!r}")
@@ -203,7 +205,17 @@ def reference_population(shape: str, sizes: Sequence[int], users: int, rng: Gene
 
 
 def _margin(shape: str, size: int) -> Floats:
-    weights = np.ones(size) if shape == "uniform" else np.arange(1, size + 1) ** -_ZIPF
+    x: Floats = (np.arange(size) + 0.5) / size
+    weights: Floats = np.ones(size)  # uniform
+    if shape == "zipf":
+        weights = np.arange(1.0, size + 1) ** -_ZIPF
+    elif shape == "bumps":
+        weights = np.exp(-0.5 * ((x - 0.3) / 0.08) ** 2) + 0.5 * np.exp(-0.5 * ((x - 0.7) / 0.1) ** 2)
+    elif shape == "heaped":
+        weights = np.exp(-4 * x)
+        every = max(size // 16, 1)
+        rounded = np.bincount(np.arange(size) // every * every, weights=weights, minlength=size).astype(float)
+        weights = 2 / 3 * weights + 1 / 3 * rounded
     return weights / weights.sum()
 
 
@@ -216,7 +228,8 @@ def _theta(mechanism: Mechanism, schema: Schema, question: Question, people: flo
     return float(threshold(variance, root.prospective_children[0], rules.scale))
 
 
-def _shape_rng(shape: str) -> Generator:
+def shape_rng(shape: str) -> Generator:
+    """The generator that draws the people of a reference shape."""
     return np.random.default_rng([SEED, SHAPES.index(shape)])
 
 

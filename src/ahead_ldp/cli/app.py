@@ -61,20 +61,44 @@ def methods(json: Json = False) -> None:
 
 @app.command()
 def plan(
-    epsilon: Epsilon,
-    users: Annotated[int, typer.Option("--users", metavar="N", help="How many people will take part.")],
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", metavar="E", help="Privacy parameter; left out, solved for.")
+    ] = None,
+    users: Annotated[
+        int | None, typer.Option("--users", metavar="N", help="How many people will take part; left out, solved for.")
+    ] = None,
     attribute: Attributes = None,
     schema: SchemaFile = None,
-    method: Method = None,
+    method: Annotated[
+        str | None,
+        typer.Option("--method", metavar="M[,M...]", help="Several, or 'all', are compared; left out, the default."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="T", help="Error that 95 % of random range answers keep: 1% or 0.01."),
+    ] = None,
+    solve: Annotated[
+        str | None, typer.Option("--solve", metavar="WHAT", help="users, epsilon, buckets or attributes.")
+    ] = None,
+    curve: Annotated[
+        Path | None, typer.Option("--curve", metavar="FILE", help="Draw error against epsilon: .png, .svg or .pdf.")
+    ] = None,
+    shuffle_delta: Annotated[
+        float | None,
+        typer.Option("--shuffle-delta", metavar="D", help="Also the central epsilon behind a shuffler, at this delta."),
+    ] = None,
     paper: Paper = False,
     strong: Strong = False,
     json: Json = False,
 ) -> None:
     """Say what a collection would look like, and the error to expect.
 
-    The error is simulated on reference populations; no data are read.
+    The error is simulated on reference populations; no data are read. With
+    --target, the number of people or the epsilon that is left out is found.
     """
-    _load("plan").run(attribute, schema, epsilon, users, method, _settings(paper, strong), json)
+    given = {"epsilon": epsilon, "users": users, "target": target, "solve": solve}
+    wanted = {"method": method, "settings": _settings(paper, strong), "curve": curve, "delta": shuffle_delta}
+    _load("plan").run(attribute, schema, given, wanted, json)
 
 
 @app.command()
