@@ -75,7 +75,7 @@ PLAN = ["plan", "--epsilon", "1", "--users", "1000"]
 BAD = {
     "no such command": (["guess"], "No such command 'guess'"),
     "no such option": ([*PLAN, "--x"], "No such option"),
-    "missing option": (["plan", "--epsilon", "1"], "--users"),
+    "missing option": (["evaluate", "--histogram", "x.npy"], "--epsilon"),
     "plan: no attribute": (PLAN, "--attribute or --schema"),
     "plan: both": ([*PLAN, "--attribute", "x=codes,4", "--schema", "schema.toml"], "got both"),
     "plan: bad attribute": ([*PLAN, "--attribute", "x=number,4"], "'x=number,4'"),
@@ -231,7 +231,7 @@ def test_plan_says_what_will_be_asked(capsys):
     found = parsed(capsys, *words)
     assert (found["method"], found["settings"], found["waves"], found["fanout"]) == ("ahead", "paper", 8, 2)
     assert found["theta"] == pytest.approx([0.0056, 0.0056], abs=5e-5)
-    assert [p["shape"] for p in found["predicted"]] == ["uniform", "zipf"]
+    assert [p["shape"] for p in found["predicted"]] == ["uniform", "zipf", "bumps", "heaped"]
     assert found["warnings"] == []
     code, out, _ = run(capsys, *words)
     assert code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import operator
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -249,22 +250,26 @@ def equal_integer_edges(lo: int, hi: int, buckets: int) -> tuple[int, ...]:
 
 
 def day_number(value: object) -> int:
-    """Days since 1970-01-01 of a date or its ISO form."""
+    """Days since 1970-01-01 of a date or its text, YYYY-MM-DD."""
     if isinstance(value, dt.datetime):
         raise TypeError("a moment is not a date")
-    day = value if isinstance(value, dt.date) else dt.date.fromisoformat(_text(value))
+    day = value if isinstance(value, dt.date) else dt.date.fromisoformat(_match(_DAY, value))
     return day.toordinal() - _EPOCH_DAY
 
 
 def second_of_day(value: object) -> int:
-    """Seconds since midnight of a time of day or its ISO form; fractions of a second are dropped."""
-    time = value if isinstance(value, dt.time) else dt.time.fromisoformat(_text(value))
+    """Seconds since midnight of a time of day or its text, HH:MM[:SS[.f]]; fractions of a second are dropped."""
+    time = value if isinstance(value, dt.time) else dt.time.fromisoformat(_match(_CLOCK, value))
     return time.hour * 3600 + time.minute * 60 + time.second
 
 
 def second_of_epoch(value: object) -> int:
-    """Seconds since 1970-01-01T00:00Z of a moment or its ISO form; without a zone it is taken as UTC."""
-    moment = value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(_text(value))
+    """Seconds since 1970-01-01T00:00Z of a moment or its text; without a zone it is taken as UTC.
+
+    The text is a day (its first second), or a day, ``T`` or a space, a time of day, and nothing, ``Z`` or a zone such
+    as ``+02:00``.
+    """
+    moment = value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(_match(_MOMENT, value))
     if moment.tzinfo is not None:
         moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
     return (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1)
@@ -289,6 +294,19 @@ _READERS: dict[str, Any] = {
     "time": second_of_day,
     "datetime": second_of_epoch,
 }
+
+
+# The one grammar of dates and times, the same in every language; what a library reads beyond it is refused.
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+_MOMENT = rf"{_DAY}([T ]{_CLOCK}(Z|[+-][0-9]{{2}}:[0-9]{{2}})?)?"
+
+
+def _match(pattern: str, value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(pattern, text):
+        raise ValueError("another spelling")
+    return text
 
 
 def _text(value: object) -> str:

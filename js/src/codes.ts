@@ -1,0 +1,168 @@
+/** From a private value to its code: the number of declared edges at or below it, by comparison. */
+
+import { fields, integer, isRecord, list, refuse, type Fields } from "./canonical.js";
+
+export type Kind = "integer" | "real" | "date" | "time" | "datetime" | "ordered" | "nominal";
+export type Value = number | string | null | undefined;
+
+const KINDS: readonly string[] = ["integer", "real", "date", "time", "datetime", "ordered", "nominal"];
+const MOST_CODES = 2 ** 31 - 2;
+const UNPRINTABLE = /[\p{C}\p{Z}]/u;
+
+/** A private value does not fit the declared attribute. The message never holds the value. */
+export class ValueRefused extends Error {}
+
+function notThis(name: string, rule: string): never {
+  throw new ValueRefused(`${name} ${rule}`);
+}
+
+/** One declared attribute, read from its canonical record. */
+export class Attribute {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly lo: number = 0;
+  readonly hi: number = 0;
+  readonly edges: readonly number[] | null = null;
+  readonly labels: readonly string[] | null = null;
+  readonly missing: string;
+  readonly missingCode: number | null;
+
+  constructor(record: unknown) {
+    const kind = isRecord(record) ? record["kind"] : null;
+    if (typeof kind !== "string" || !KINDS.includes(kind)) refuse(`expected the kind of an attribute to be one of ${KINDS.join(", ")}`);
+    this.kind = kind as Kind;
+    const named = kind === "ordered" || kind === "nominal";
+    const found = fields(record, `name kind missing missing_code ${named ? "labels" : "lo hi edges"}`, "the attribute");
+    this.name = checkName(found["name"], "the name of an attribute");
+    if (named) {
+      this.labels = list(found["labels"], "labels").map((label) => checkName(label, "a category"));
+      if (!this.labels.length || new Set(this.labels).size !== this.labels.length) refuse("expected categories to be distinct and not none");
+    } else {
+      [this.lo, this.hi, this.edges] = bounds(found, kind === "real");
+    }
+    if (this.orderedSize > MOST_CODES) refuse("expected fewer codes");
+    this.missing = found["missing"] as string;
+    this.missingCode = this.checkMissing(found["missing_code"]);
+  }
+
+  private checkMissing(code: unknown): number | null {
+    if (this.missing === "value") return integer(code, "missing_code", 0, this.orderedSize - 1);
+    if (this.missing !== "refused" && this.missing !== "cell") refuse("expected missing to be refused, value or cell");
+    const expected = this.missing === "cell" ? this.orderedSize : null;
+    if (code !== expected) refuse("expected another missing_code");
+    return expected;
+  }
+
+  /** Codes without the cell for missing values. */
+  get orderedSize(): number {
+    return this.labels ? this.labels.length : this.edges ? this.edges.length + 1 : this.hi - this.lo + 1;
+  }
+
+  /** All codes. */
+  get size(): number {
+    return this.orderedSize + (this.missing === "cell" ? 1 : 0);
+  }
+
+  /** The code of one private value; null is a missing one. */
+  code(value: Value): number {
+    if (value === null || value === undefined) {
+      if (this.missingCode === null) notThis(this.name, "is missing, and the declaration refuses that");
+      return this.missingCode;
+    }
+    if (this.labels) {
+      const found = this.labels.indexOf(value as string);
+      return found < 0 ? notThis(this.name, "is none of the declared categories") : found;
+    }
+    const number = this.number(value);
+    if (!(this.lo <= number && number <= this.hi)) notThis(this.name, "is outside the declared range");
+    return this.edges ? this.edges.filter((edge) => edge <= number).length : number - this.lo;
+  }
+
+  /** The number behind a value: days for a date, seconds for a time, else itself. */
+  number(value: number | string): number {
+    const read = READERS[this.kind];
+    const number = read ? (typeof value === "string" ? read(value) : NaN) : typeof value === "number" ? value : NaN;
+    const legal = this.kind === "real" ? Number.isFinite(number) : Number.isSafeInteger(number);
+    return legal ? number : notThis(this.name, `is not a value of kind ${this.kind}`);
+  }
+}
+
+function bounds(found: Fields, real: boolean): [number, number, number[] | null] {
+  const read = (x: unknown): number => (real ? parseReal(x) : integer(x, "a bound", -Number.MAX_SAFE_INTEGER));
+  const [lo, hi] = [read(found["lo"]), read(found["hi"])];
+  const edges = found["edges"] === null ? null : list(found["edges"], "edges").map(read);
+  if (lo > hi || (real && lo === hi)) refuse("expected lo < hi");
+  if (real && !edges) refuse("expected edges for a real attribute");
+  let before = lo;
+  for (const edge of edges ?? []) {
+    if (!(before < edge && edge <= hi)) refuse("expected edges to rise strictly inside the bounds");
+    before = edge;
+  }
+  return [lo, hi, edges];
+}
+
+/** A double from the shortest decimal string that reads back as the same one, written as Python writes it. */
+export function parseReal(text: unknown): number {
+  const value = typeof text === "string" && text.trim() !== "" ? Number(text) : NaN;
+  if (!Number.isFinite(value) || realText(value) !== text) refuse("expected the shortest decimal string of a double");
+  return value;
+}
+
+export function realText(value: number): string {
+  if (value === 0) return "0.0";
+  const [, sign, first, rest = "", power] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(value.toExponential()) as unknown as [string, string, string, string | undefined, string];
+  const digits = first + rest;
+  const e = Number(power);
+  if (e < -4 || e >= 16) return `${sign}${first}${rest ? "." + rest : ""}e${e < 0 ? "-" : "+"}${String(Math.abs(e)).padStart(2, "0")}`;
+  if (e < 0) return `${sign}0.${"0".repeat(-e - 1)}${digits}`;
+  const whole = digits.padEnd(e + 1, "0");
+  return `${sign}${whole.slice(0, e + 1)}.${whole.slice(e + 1) || "0"}`;
+}
+
+function checkName(name: unknown, what: string): string {
+  const good = typeof name === "string" && name.length > 0 && [...name].length <= 200 && name === name.trim();
+  if (!good || UNPRINTABLE.test(name.replaceAll(" ", ""))) refuse(`expected ${what} to be 1 to 200 printable characters without spaces around`);
+  return name;
+}
+
+const DAY = "(\\d{4})-(\\d\\d)-(\\d\\d)";
+const CLOCK = "(\\d\\d):(\\d\\d)(?::(\\d\\d)(?:\\.\\d{1,6})?)?";
+const DATE = new RegExp(`^${DAY}$`);
+const TIME = new RegExp(`^${CLOCK}$`);
+const MOMENT = new RegExp(`^${DAY}(?:[T ]${CLOCK}(Z|([+-])(\\d\\d):(\\d\\d))?)?$`);
+
+function days(year: string, month: string, day: string): number {
+  const date = new Date(`${year}-${month}-${day}T00:00:00Z`);
+  return date.getTime() && date.toISOString().slice(0, 10) !== `${year}-${month}-${day}` ? NaN : Number(year) < 1 ? NaN : date.getTime() / 86_400_000;
+}
+
+function seconds(hour: string, minute: string, second = "0"): number {
+  return Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60 ? 3600 * Number(hour) + 60 * Number(minute) + Number(second) : NaN;
+}
+
+const READERS: { [kind: string]: (text: string) => number } = {
+  date(text) {
+    const m = DATE.exec(text);
+    return m ? days(m[1] as string, m[2] as string, m[3] as string) : NaN;
+  },
+  time(text) {
+    const m = TIME.exec(text);
+    return m ? seconds(m[1] as string, m[2] as string, m[3]) : NaN;
+  },
+  datetime(text) {
+    const m = MOMENT.exec(text);
+    if (!m) return NaN;
+    const shift = m[8] ? seconds(m[9] as string, m[10] as string) * (m[8] === "-" ? -1 : 1) : 0;
+    return days(m[1] as string, m[2] as string, m[3] as string) * 86_400 + seconds(m[4] ?? "0", m[5] ?? "0", m[6]) - shift;
+  },
+};
+
+/** The attributes of a collection, in order, with names that differ. */
+export function schemaFrom(record: unknown): Attribute[] {
+  const found = fields(record, "type version attributes", "the schema");
+  if (found["type"] !== "schema" || found["version"] !== 1) refuse("expected a schema record of version 1");
+  const attributes = list(found["attributes"], "attributes").map((a) => new Attribute(a));
+  if (attributes.length < 1 || attributes.length > 1024) refuse("expected 1 to 1024 attributes");
+  if (new Set(attributes.map((a) => a.name)).size !== attributes.length) refuse("expected attributes of different names");
+  return attributes;
+}

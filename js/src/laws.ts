@@ -1,0 +1,214 @@
+/** The integer laws of the randomisers (`device/laws/` in Python): the same integers, the same order of words. */
+
+import { fields, integer, isRecord, refuse } from "./canonical.js";
+import { atMost, expBelow, type Ratio } from "./epsilon.js";
+import { below, type Words } from "./words.js";
+
+const MOST_CELLS = 2 ** 31 - 2;
+const PRIME = 2n ** 31n - 1n;
+
+interface Shape {
+  cells: number;
+  bits: number;
+  one: bigint; // 2**bits
+  get(name: string): bigint;
+}
+
+interface Kind {
+  parameters: string;
+  check(law: Shape): void;
+  ratio(law: Shape): Ratio;
+  length(law: Shape): number;
+  draw(law: Shape, code: number, words: Words): Uint8Array;
+}
+
+/** A law: how a cell becomes a payload, and how much that gives away. */
+export interface Law {
+  name: string;
+  cells: number;
+  payloadLength: number;
+  isPrivate(epsilon: Ratio): boolean;
+  draw(code: number, words: Words): Uint8Array;
+}
+
+const inside = (value: bigint, low: bigint, high: bigint, name: string): void => {
+  if (value < low || value > high) refuse(`expected ${name} in ${low}..${high}`);
+};
+const threshold = (law: Shape, name: string): void => inside(law.get(name), 1n, law.one - 1n, name);
+const big = (n: number): bigint => BigInt(n);
+const bytesFor = (largest: bigint): number => Math.max(1, Math.ceil(largest.toString(2).length / 8));
+
+function pack(value: bigint, length: number): Uint8Array {
+  const data = new Uint8Array(length);
+  for (let i = length - 1; i >= 0; i--, value >>= 8n) data[i] = Number(value & 255n);
+  return data;
+}
+
+/** keep / inside over (2**bits - keep) / outside, or its inverse, whichever is larger. */
+function twoLevel(law: Shape, inner: bigint, outer: bigint): Ratio {
+  const keep = law.get("keep");
+  const ratio = { num: keep * outer, den: (law.one - keep) * inner };
+  return ratio.num >= ratio.den ? ratio : { num: ratio.den, den: ratio.num };
+}
+
+function respond(law: Shape, cells: bigint, code: bigint, words: Words): bigint {
+  if (words.take(law.bits) < law.get("keep")) return code;
+  const other = below(cells - 1n, words, law.bits);
+  return other >= code ? other + 1n : other;
+}
+
+function bits(cells: number): Uint8Array {
+  return new Uint8Array(Math.ceil(cells / 8));
+}
+
+function set(data: Uint8Array, i: number): void {
+  data[i >> 3] = (data[i >> 3] as number) | (1 << (i & 7));
+}
+
+function unary(parameter: string, own: (law: Shape) => bigint, other: (law: Shape) => bigint, half: (twice: bigint, one: bigint) => boolean): Kind {
+  return {
+    parameters: parameter,
+    check(law) {
+      threshold(law, parameter);
+      if (!half(2n * law.get(parameter), law.one)) refuse(`expected ${parameter} on the other side of one half`);
+    },
+    ratio: (law) => ({ num: own(law) * (law.one - other(law)), den: other(law) * (law.one - own(law)) }),
+    length: (law) => Math.ceil(law.cells / 8),
+    draw(law, code, words) {
+      const data = bits(law.cells);
+      const [mine, theirs] = [own(law), other(law)];
+      for (let i = 0; i < law.cells; i++) if (words.take(law.bits) < (i === code ? mine : theirs)) set(data, i);
+      return data;
+    },
+  };
+}
+
+function parity(x: number): number {
+  let odd = 0;
+  for (; x > 0; x = Math.floor(x / 2)) odd ^= x & 1;
+  return odd;
+}
+
+function signs(order: (cells: number) => number, sign: (row: number, code: number) => number): Kind {
+  return {
+    parameters: "keep",
+    check: (law) => threshold(law, "keep"),
+    ratio: (law) => twoLevel(law, 1n, 1n),
+    length: (law) => bytesFor(2n * big(order(law.cells)) - 1n),
+    draw(law, code, words) {
+      const row = below(big(order(law.cells)), words, 32);
+      const flip = words.take(law.bits) >= law.get("keep") ? 1 : 0;
+      return pack(2n * row + big(sign(Number(row), code) ^ flip), this.length(law));
+    },
+  };
+}
+
+const power = (n: number): number => 2 ** (n === 0 ? 0 : n.toString(2).length); // the smallest power of two above n
+
+const KINDS: { [name: string]: Kind } = {
+  grr: {
+    parameters: "keep",
+    check: (law) => threshold(law, "keep"),
+    ratio: (law) => twoLevel(law, 1n, big(law.cells - 1)),
+    length: (law) => bytesFor(big(law.cells - 1)),
+    draw(law, code, words) {
+      return pack(respond(law, big(law.cells), big(code), words), this.length(law));
+    },
+  },
+  oue: unary(
+    "q_num",
+    (law) => law.one / 2n,
+    (law) => law.get("q_num"),
+    (twice, one) => twice < one,
+  ),
+  sue: unary(
+    "p_num",
+    (law) => law.get("p_num"),
+    (law) => law.one - law.get("p_num"),
+    (twice, one) => twice > one,
+  ),
+  olh: {
+    parameters: "keep g",
+    check(law) {
+      inside(law.get("g"), 2n, 65536n, "g");
+      threshold(law, "keep");
+    },
+    ratio: (law) => twoLevel(law, 1n, law.get("g") - 1n),
+    length: (law) => 12 + bytesFor(law.get("g") - 1n),
+    draw(law, code, words) {
+      const [a, b, c] = [below(PRIME, words, 32), below(PRIME, words, 32), below(PRIME, words, 32)];
+      const x = big(code);
+      const g = law.get("g");
+      const y = respond(law, g, (g * (((a * x + b) * x + c) % PRIME)) / PRIME, words);
+      const length = this.length(law) - 12;
+      return pack((((a << 32n) | b) << 32n | c) << big(8 * length) | y, 12 + length);
+    },
+  },
+  ss: {
+    parameters: "keep w",
+    check(law) {
+      threshold(law, "keep");
+      inside(law.get("w"), 1n, big(law.cells - 1), "w");
+    },
+    ratio: (law) => twoLevel(law, law.get("w"), big(law.cells) - law.get("w")),
+    length: (law) => Math.ceil(law.cells / 8),
+    draw(law, code, words) {
+      const own = words.take(law.bits) < law.get("keep");
+      const size = Number(law.get("w")) - (own ? 1 : 0);
+      const others = new Set<number>();
+      while (others.size < size) others.add(Number(below(big(law.cells - 1), words, law.bits)));
+      const data = bits(law.cells);
+      if (own) set(data, code);
+      for (const other of others) set(data, other >= code ? other + 1 : other);
+      return data;
+    },
+  },
+  hrr: signs((cells) => power(cells - 1), (row, code) => parity(row & code)),
+  haar: signs((cells) => power(Math.floor((cells - 1) / 2)), (row, code) => (parity(row & (code >> 1)) + code) & 1),
+  sw: {
+    parameters: "keep b",
+    check(law) {
+      inside(law.get("b"), 0n, big(law.cells), "b");
+      threshold(law, "keep");
+    },
+    ratio: (law) => twoLevel(law, 2n * law.get("b") + 1n, big(law.cells - 1)),
+    length: (law) => bytesFor(big(law.cells) + 2n * law.get("b") - 1n),
+    draw(law, code, words) {
+      const near = 2n * law.get("b") + 1n;
+      const x = big(code);
+      let outcome: bigint;
+      if (words.take(law.bits) < law.get("keep")) outcome = x + below(near, words, law.bits);
+      else {
+        const other = below(big(law.cells - 1), words, law.bits);
+        outcome = other >= x ? other + near : other;
+      }
+      return pack(outcome, this.length(law));
+    },
+  },
+};
+
+function decimal(text: unknown, name: string): bigint {
+  if (typeof text !== "string" || !/^(0|[1-9][0-9]{0,19})$/.test(text) || BigInt(text) >= 1n << 64n)
+    refuse(`expected ${name} to be a decimal string below 2**64`);
+  return BigInt(text);
+}
+
+/** The law that a question names, with its integers checked. */
+export function lawFrom(record: unknown): Law {
+  const name = isRecord(record) ? record["name"] : null;
+  if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) refuse(`expected the oracle to be one of ${Object.keys(KINDS).join(", ")}`);
+  const kind = KINDS[name] as Kind;
+  const found = fields(record, `name cells bits ${kind.parameters}`, `the oracle ${name}`);
+  if (found["bits"] !== 32 && found["bits"] !== 64) refuse("expected bits to be 32 or 64");
+  const cells = integer(found["cells"], "cells", 2, MOST_CELLS);
+  const values = new Map(kind.parameters.split(" ").map((key) => [key, decimal(found[key], key)]));
+  const shape: Shape = { cells, bits: found["bits"], one: 1n << big(found["bits"]), get: (key) => values.get(key) as bigint };
+  kind.check(shape);
+  return {
+    name,
+    cells,
+    payloadLength: kind.length(shape),
+    isPrivate: (epsilon) => atMost(kind.ratio(shape), expBelow(epsilon)),
+    draw: (code, words) => kind.draw(shape, code, words),
+  };
+}

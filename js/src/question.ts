@@ -1,0 +1,90 @@
+/** A question as a device meets it: checked in full before the private value is read. */
+
+import { canonicalBytes, checkDigest, concat, digest, fields, integer, list, parseCanonical, refuse, unhex, type Fields } from "./canonical.js";
+import type { Attribute, Value } from "./codes.js";
+import { atMost, parseEpsilon, type Ratio } from "./epsilon.js";
+import { lawFrom, type Law } from "./laws.js";
+import { axisOf, partitionFrom, type Partition } from "./partition.js";
+import type { Words } from "./words.js";
+
+const VERSION = 1;
+
+/** What this device is willing to answer, whatever a server says. */
+export interface Policy {
+  maxEpsilon: string;
+  maxCells?: number;
+  minGroup?: number;
+}
+
+/** A question that passed every check: its partition tiles the domain and its law is epsilon-LDP. */
+export interface Question {
+  campaign: string;
+  digest: string;
+  wave: number;
+  group: string;
+  epsilon: Ratio;
+  attributes: readonly Attribute[];
+  partition: Partition;
+  law: Law;
+}
+
+/** The question behind canonical bytes; nothing here looks at a private value. */
+export async function checkQuestion(data: Uint8Array, schema: readonly Attribute[], campaign: string, policy: Policy): Promise<Question> {
+  const record = parseCanonical(data);
+  const found = fields(record, "type version campaign wave group tallies epsilon attributes partition oracle", "the question");
+  if (found["type"] !== "question" || found["version"] !== 1) refuse("expected a question of version 1");
+  if (checkDigest(found["campaign"], "campaign") !== campaign) refuse("expected a question of the pinned campaign");
+  checkDigest(found["tallies"], "tallies");
+  if (typeof found["group"] !== "string" || !found["group"]) refuse("expected group to be a text");
+  const names = list(found["attributes"], "attributes");
+  if (!names.length || new Set(names).size !== names.length) refuse("expected attributes, each once");
+  const attributes = names.map((name) => schema.find((a) => a.name === name) ?? refuse("expected attributes of the schema"));
+  const epsilon = parseEpsilon(found["epsilon"]);
+  if (!atMost(epsilon, parseEpsilon(policy.maxEpsilon))) refuse("expected epsilon within the device's limit");
+  const law = lawFrom(found["oracle"]);
+  const partition = partitionFrom(found["partition"], attributes.map(axisOf));
+  if (law.cells > (policy.maxCells ?? 65536)) refuse("expected fewer cells");
+  if (partition.cells !== law.cells) refuse("expected the oracle's cells to be the partition's");
+  if (!law.isPrivate(epsilon)) refuse("expected the oracle's integers to keep the declared epsilon");
+  const wave = integer(found["wave"], "wave", 1, 10_000);
+  return { campaign, digest: await digest(record), wave, group: found["group"], epsilon, attributes, partition, law };
+}
+
+/** The questions of a wave by group, every one of them checked: what one device would refuse, all refuse. */
+export async function checkWave(data: Uint8Array, campaign: CampaignTerms, number: number, policy: Policy): Promise<Map<string, Question>> {
+  const found = fields(parseCanonical(data), "type version campaign number questions", "the wave");
+  if (found["type"] !== "wave" || found["version"] !== 1 || found["campaign"] !== campaign.digest || found["number"] !== number)
+    refuse("expected the wave that was asked for, of the pinned campaign");
+  const made = new Map<string, Question>();
+  const questions = list(found["questions"], "questions");
+  for (const inner of questions) {
+    const question = await checkQuestion(canonicalBytes(inner as Fields), campaign.schema, campaign.digest, policy);
+    const { num, den } = campaign.epsilon;
+    if (question.wave !== number || question.epsilon.num * den !== num * question.epsilon.den)
+      refuse("expected the wave's number and the campaign's epsilon in every question");
+    made.set(question.group, question);
+  }
+  const order = campaign.groups.filter(([group]) => made.has(group)).map(([group]) => group);
+  if (!made.size || made.size !== questions.length || [...made.keys()].join("\n") !== order.join("\n"))
+    refuse("expected each group of the campaign at most once, in order");
+  return made;
+}
+
+/** What a wave is checked against. */
+export interface CampaignTerms {
+  digest: string;
+  schema: readonly Attribute[];
+  epsilon: Ratio;
+  groups: readonly (readonly [string, number])[];
+}
+
+/** The payload of one report. Call it once; resend its bytes, never redraw. */
+export function drawPayload(question: Question, values: { [name: string]: Value }, words: Words): Uint8Array {
+  const codes = question.attributes.map((a) => a.code(values[a.name]));
+  return question.law.draw(question.partition.cell(codes), words);
+}
+
+/** Header and frames of a batch. */
+export function encodeBatch(campaign: string, question: string, frames: Uint8Array[]): Uint8Array {
+  return concat(Uint8Array.of(VERSION), unhex(checkDigest(campaign, "campaign")), unhex(checkDigest(question, "question")), ...frames);
+}

@@ -1,0 +1,107 @@
+/** The shared test vectors (tests/vectors) drive this implementation as they drive Python's. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { canonicalBytes, digest, hex, parseCanonical, unhex, type Json } from "../src/canonical.js";
+import { Attribute, parseReal, schemaFrom, type Value } from "../src/codes.js";
+import { parseEpsilon } from "../src/epsilon.js";
+import { lawFrom } from "../src/laws.js";
+import { partitionFrom, type Axis } from "../src/partition.js";
+import { checkQuestion, drawPayload, encodeBatch } from "../src/question.js";
+import type { Words } from "../src/words.js";
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Case = any;
+
+function cases(name: string): Case[] {
+  return JSON.parse(readFileSync(new URL(`../../../tests/vectors/${name}.json`, import.meta.url), "utf-8")).cases;
+}
+
+class GivenWords implements Words {
+  private at = 0;
+  constructor(private readonly given: [number, string][]) {}
+  take(bits: number): bigint {
+    const next = this.given[this.at++];
+    assert.ok(next, "more words were taken than the vector holds");
+    assert.equal(bits, next[0]);
+    return BigInt(next[1]);
+  }
+  done(): void {
+    assert.equal(this.at, this.given.length, "words were left over");
+  }
+}
+
+for (const c of cases("canonical"))
+  test(`canonical: ${c.name}`, async () => {
+    if (c.refused) return void assert.throws(() => parseCanonical(unhex(c.bytes)));
+    const record = parseCanonical(unhex(c.bytes));
+    assert.equal(hex(canonicalBytes(record)), c.bytes);
+    assert.equal(await digest(record), c.digest);
+  });
+
+for (const c of cases("epsilons"))
+  test(`epsilon: ${c.name}`, () => {
+    if (c.refused) assert.throws(() => parseEpsilon(c.text));
+    else parseEpsilon(c.text);
+  });
+
+for (const c of cases("codes"))
+  test(`codes: ${c.name}`, () => {
+    const attribute = new Attribute(c.attribute);
+    assert.equal(attribute.size, c.size);
+    for (const [given, code] of c.values) {
+      const value: Value = attribute.kind === "real" && typeof given === "string" ? Number(given) : given;
+      if (code === null) assert.throws(() => attribute.code(value));
+      else assert.equal(attribute.code(value), code);
+    }
+  });
+
+for (const c of cases("attributes_refused")) test(`attribute refused: ${c.name}`, () => void assert.throws(() => new Attribute(c.attribute)));
+
+for (const c of cases("partitions"))
+  test(`partition: ${c.name}`, () => {
+    const make = () => partitionFrom(c.partition, c.axes as Axis[]);
+    if (c.refused) return void assert.throws(make);
+    const partition = make();
+    assert.equal(partition.cells, c.cells);
+    for (const [codes, cell] of c.cell_of) assert.equal(partition.cell(codes), cell);
+  });
+
+for (const c of cases("reports"))
+  test(`report: ${c.name}`, () => {
+    const law = lawFrom(c.oracle);
+    const words = new GivenWords(c.words);
+    const payload = law.draw(c.code, words);
+    words.done();
+    assert.equal(hex(payload), c.payload);
+    assert.equal(payload.length, law.payloadLength);
+  });
+
+for (const c of cases("frames"))
+  if (!c.refused)
+    test(`frames: ${c.name}`, () => {
+      const frames = c.reports.map(([id, payload]: [string, string]) => unhex(id + payload));
+      assert.equal(hex(encodeBatch(c.campaign, c.question, frames)), c.batch);
+    });
+
+for (const c of cases("questions"))
+  test(`question: ${c.name}`, async () => {
+    const policy = { maxEpsilon: String(c.max_epsilon), maxCells: c.max_cells };
+    const check = async () => checkQuestion(unhex(c.question), schemaFrom(c.schema), c.campaign, policy);
+    if (c.refused) return void (await assert.rejects(check));
+    const question = await check();
+    assert.equal(question.digest, c.digest);
+    for (const [given, cell, drawn, payload] of c.answers) {
+      const words = new GivenWords(drawn);
+      const values: { [name: string]: Value } = {};
+      for (const [name, value] of Object.entries(given as { [name: string]: Json })) {
+        const attribute = question.attributes.find((a) => a.name === name);
+        values[name] = attribute?.kind === "real" && typeof value === "string" ? parseReal(value) : (value as Value);
+      }
+      assert.equal(question.partition.cell(question.attributes.map((a) => a.code(values[a.name]))), cell);
+      assert.equal(hex(drawPayload(question, values, words)), payload);
+      words.done();
+    }
+  });
