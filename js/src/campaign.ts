@@ -25,19 +25,19 @@ export interface Campaign extends CampaignTerms {
 export async function campaignFrom(data: Uint8Array, pinned?: string): Promise<Campaign> {
   const record = parseCanonical(data);
   const found = fields(record, FIELDS, "the campaign");
-  if (found["type"] !== "campaign" || found["version"] !== 2) refuse("expected a campaign of version 2");
+  if (found["type"] !== "campaign" || found["version"] !== 2) refuse("not a campaign of version 2");
   for (const name of ["title", "purpose", "controller", "contact"]) checkText(found[name], name);
-  if (!isRecord(found["texts"])) refuse("expected texts to be a record of texts");
+  if (!isRecord(found["texts"])) refuse("texts is no record");
   for (const text of Object.values(found["texts"])) checkText(text, "texts");
   const day = found["created"];
-  if (typeof day !== "string" || !/^\d{4}-\d\d-\d\d$/.test(day) || !isDay(day)) refuse("expected created to be a day, YYYY-MM-DD");
+  if (typeof day !== "string" || !/^\d{4}-\d\d-\d\d$/.test(day) || !isDay(day)) refuse("created is no day");
   checkClosing(found["closing"]);
-  if (!isRecord(found["method"]) || typeof found["review"] !== "boolean") refuse("expected method to be a record and review to be true or false");
+  if (!isRecord(found["method"]) || typeof found["review"] !== "boolean") refuse("method or review is of another type");
   const enrolment = found["enrolment"];
-  if (enrolment !== "panel" && enrolment !== "walk_in") refuse("expected enrolment to be one of panel, walk_in");
+  if (enrolment !== "panel" && enrolment !== "walk_in") refuse("enrolment is not panel or walk_in");
   integer(found["retention_days"], "retention_days", 0, 36_500);
   const name = await digest(record);
-  if (pinned !== undefined && name !== checkDigest(pinned, "pinned")) refuse("expected the pinned campaign");
+  if (pinned !== undefined && name !== checkDigest(pinned, "pinned")) refuse("not the pinned campaign");
   return {
     digest: name,
     record,
@@ -54,7 +54,7 @@ export async function campaignFrom(data: Uint8Array, pinned?: string): Promise<C
 export function pickGroup(groups: readonly (readonly [string, number])[], number: bigint): string {
   let border = 0n;
   for (const [group, share] of groups) if (number < (border += BigInt(share))) return group;
-  return refuse("expected a number below the sum of the shares");
+  return refuse("a number above the shares");
 }
 
 function isDay(day: string): boolean {
@@ -64,7 +64,7 @@ function isDay(day: string): boolean {
 
 function checkText(value: unknown, name: string): string {
   const good = typeof value === "string" && value.length > 0 && [...value].length <= 10_000;
-  if (!good || UNPRINTABLE.test(value.replaceAll(/[ \n]/g, ""))) refuse(`expected ${name} to be a text for people`);
+  if (!good || UNPRINTABLE.test(value.replaceAll(/[ \n]/g, ""))) refuse(`${name} is no text for people`);
   return value;
 }
 
@@ -73,7 +73,7 @@ function checkClosing(closing: unknown): void {
   if (kind === "reports") integer(fields(closing, "kind reports", "closing")["reports"], "closing.reports", 1, 1e9);
   else if (kind === "deadline") integer(fields(closing, "kind seconds", "closing")["seconds"], "closing.seconds", 1, 1e9);
   else if (kind === "manual") fields(closing, "kind", "closing");
-  else refuse("expected closing to be of kind reports, deadline or manual");
+  else refuse("closing is of no known kind");
 }
 
 function groupsFrom(groups: unknown): [string, number][] {
@@ -81,8 +81,8 @@ function groupsFrom(groups: unknown): [string, number][] {
     const found = fields(group, "id share", "a group");
     return [checkText(found["id"], "a group's id"), integer(found["share"], "a share", 1, 1e6)];
   });
-  if (made.length < 1 || made.length > 10_000) refuse("expected 1 to 10000 groups");
-  if (new Set(made.map(([id]) => id)).size !== made.length) refuse("expected groups of different ids");
+  if (made.length < 1 || made.length > 10_000) refuse("not 1 to 10000 groups");
+  if (new Set(made.map(([id]) => id)).size !== made.length) refuse("two groups of one id");
   return made;
 }
 
@@ -92,11 +92,11 @@ function token(given: unknown): Pick<Campaign, "tier" | "key"> {
     fields(given, "tier", "token");
     return { tier, key: null };
   }
-  if (tier !== "signed" && tier !== "blind") refuse("expected the tier of token to be one of none, signed, blind");
+  if (tier !== "signed" && tier !== "blind") refuse("token is of no known tier");
   const found = fields(given, "tier n e", "token");
   const text = found["n"];
   if (typeof text !== "string" || !/^[89a-f][0-9a-f]*[13579bdf]$/.test(text) || text.length < 512 || text.length > 1024 || text.length % 2)
-    refuse("expected token.n to be an RSA modulus of 2048 to 4096 bits in lower-case hexadecimal");
+    refuse("token.n is no RSA modulus of 2048 to 4096 bits");
   integer(found["e"], "token.e", 65537, 65537);
   return { tier, key: { n: BigInt(`0x${text}`), e: 65537n, length: text.length / 2 } };
 }

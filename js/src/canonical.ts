@@ -23,16 +23,16 @@ export function canonicalBytes(record: Json): Uint8Array {
 function write(value: Json): string {
   if (value === null || typeof value === "boolean") return String(value);
   if (typeof value === "number") {
-    if (!Number.isSafeInteger(value) || Object.is(value, -0)) refuse("expected integers below 2**53");
+    if (!Number.isSafeInteger(value) || Object.is(value, -0)) refuse("not an integer below 2**53");
     return String(value);
   }
   if (typeof value === "string") {
-    if (/[\ud800-\udfff]/u.test(value)) refuse("expected text without lone surrogates");
+    if (/[\ud800-\udfff]/u.test(value)) refuse("a lone surrogate");
     return JSON.stringify(value);
   }
   if (Array.isArray(value)) return `[${value.map(write).join(",")}]`;
   const keys = Object.keys(value).sort();
-  for (const key of keys) if (!KEY.test(key)) refuse("expected keys of lower-case ASCII letters");
+  for (const key of keys) if (!KEY.test(key)) refuse("a key of other letters");
   return `{${keys.map((key) => `"${key}":${write(value[key] as Json)}`).join(",")}}`;
 }
 
@@ -42,10 +42,10 @@ export function parseCanonical(data: Uint8Array): Fields {
   try {
     record = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data)) as Json;
   } catch {
-    refuse("expected a canonical record: not UTF-8 JSON");
+    refuse("not UTF-8 JSON");
   }
-  if (!isRecord(record)) refuse("expected a canonical record: expected an object");
-  if (!sameBytes(canonicalBytes(record), data)) refuse("expected a canonical record: keys sorted, no spaces, shortest escapes");
+  if (!isRecord(record)) refuse("not a record");
+  if (!sameBytes(canonicalBytes(record), data)) refuse("not canonical");
   return record;
 }
 
@@ -63,7 +63,7 @@ export function hex(data: Uint8Array): string {
 }
 
 export function unhex(text: string): Uint8Array {
-  if (!/^([0-9a-f]{2})*$/.test(text)) refuse("expected lower-case hexadecimal digits");
+  if (!/^([0-9a-f]{2})*$/.test(text)) refuse("not hexadecimal");
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 }
 
@@ -87,26 +87,26 @@ export function isRecord(value: unknown): value is Fields {
 
 /** The record itself if it has exactly these fields. */
 export function fields(record: unknown, names: string, argument: string): Fields {
-  if (!isRecord(record)) refuse(`expected ${argument} to be a record`);
+  if (!isRecord(record)) refuse(`${argument} is no record`);
   const wanted = names.split(" ");
-  if (Object.keys(record).some((key) => !wanted.includes(key))) refuse(`expected ${argument} without unknown fields`);
-  if (wanted.some((key) => !Object.hasOwn(record, key))) refuse(`expected ${argument} to have all fields`);
+  if (Object.keys(record).some((key) => !wanted.includes(key))) refuse(`${argument} has other fields`);
+  if (wanted.some((key) => !Object.hasOwn(record, key))) refuse(`${argument} has other fields`);
   return record;
 }
 
 /** The value itself if it is an integer in low..high. */
 export function integer(value: unknown, argument: string, low: number, high: number = LARGEST): number {
   if (!Number.isSafeInteger(value) || (value as number) < low || (value as number) > high)
-    refuse(`expected ${argument} to be an integer in ${low}..${high}`);
+    refuse(`${argument} is no integer in ${low}..${high}`);
   return value as number;
 }
 
 export function checkDigest(value: unknown, argument: string): string {
-  if (typeof value !== "string" || !DIGEST.test(value)) refuse(`expected ${argument} to be 64 lower-case hexadecimal digits`);
+  if (typeof value !== "string" || !DIGEST.test(value)) refuse(`${argument} is no digest`);
   return value;
 }
 
 export function list(value: unknown, argument: string): Json[] {
-  if (!Array.isArray(value)) refuse(`expected ${argument} to be a list`);
+  if (!Array.isArray(value)) refuse(`${argument} is no list`);
   return value as Json[];
 }

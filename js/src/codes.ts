@@ -29,27 +29,27 @@ export class Attribute {
 
   constructor(record: unknown) {
     const kind = isRecord(record) ? record["kind"] : null;
-    if (typeof kind !== "string" || !KINDS.includes(kind)) refuse(`expected the kind of an attribute to be one of ${KINDS.join(", ")}`);
+    if (typeof kind !== "string" || !KINDS.includes(kind)) refuse(`the kind of an attribute is not known`);
     this.kind = kind as Kind;
     const named = kind === "ordered" || kind === "nominal";
     const found = fields(record, `name kind missing missing_code ${named ? "labels" : "lo hi edges"}`, "the attribute");
     this.name = checkName(found["name"], "the name of an attribute");
     if (named) {
       this.labels = list(found["labels"], "labels").map((label) => checkName(label, "a category"));
-      if (!this.labels.length || new Set(this.labels).size !== this.labels.length) refuse("expected categories to be distinct and not none");
+      if (!this.labels.length || new Set(this.labels).size !== this.labels.length) refuse("categories are not distinct");
     } else {
       [this.lo, this.hi, this.edges] = bounds(found, kind === "real");
     }
-    if (this.orderedSize > MOST_CODES) refuse("expected fewer codes");
+    if (this.orderedSize > MOST_CODES) refuse("too many codes");
     this.missing = found["missing"] as string;
-    this.missingCode = this.checkMissing(found["missing_code"]);
+    this.missingCode = this.#checkMissing(found["missing_code"]);
   }
 
-  private checkMissing(code: unknown): number | null {
+  #checkMissing(code: unknown): number | null {
     if (this.missing === "value") return integer(code, "missing_code", 0, this.orderedSize - 1);
-    if (this.missing !== "refused" && this.missing !== "cell") refuse("expected missing to be refused, value or cell");
+    if (this.missing !== "refused" && this.missing !== "cell") refuse("missing is not a known rule");
     const expected = this.missing === "cell" ? this.orderedSize : null;
-    if (code !== expected) refuse("expected another missing_code");
+    if (code !== expected) refuse("missing_code does not fit");
     return expected;
   }
 
@@ -91,11 +91,11 @@ function bounds(found: Fields, real: boolean): [number, number, number[] | null]
   const read = (x: unknown): number => (real ? parseReal(x) : integer(x, "a bound", -Number.MAX_SAFE_INTEGER));
   const [lo, hi] = [read(found["lo"]), read(found["hi"])];
   const edges = found["edges"] === null ? null : list(found["edges"], "edges").map(read);
-  if (lo > hi || (real && lo === hi)) refuse("expected lo < hi");
-  if (real && !edges) refuse("expected edges for a real attribute");
+  if (lo > hi || (real && lo === hi)) refuse("lo is not below hi");
+  if (real && !edges) refuse("edges are missing");
   let before = lo;
   for (const edge of edges ?? []) {
-    if (!(before < edge && edge <= hi)) refuse("expected edges to rise strictly inside the bounds");
+    if (!(before < edge && edge <= hi)) refuse("edges do not rise inside the bounds");
     before = edge;
   }
   return [lo, hi, edges];
@@ -104,7 +104,7 @@ function bounds(found: Fields, real: boolean): [number, number, number[] | null]
 /** A double from the shortest decimal string that reads back as the same one, written as Python writes it. */
 export function parseReal(text: unknown): number {
   const value = typeof text === "string" && text.trim() !== "" ? Number(text) : NaN;
-  if (!Number.isFinite(value) || realText(value) !== text) refuse("expected the shortest decimal string of a double");
+  if (!Number.isFinite(value) || realText(value) !== text) refuse("not the shortest decimal of a double");
   return value;
 }
 
@@ -121,7 +121,7 @@ export function realText(value: number): string {
 
 function checkName(name: unknown, what: string): string {
   const good = typeof name === "string" && name.length > 0 && [...name].length <= 200 && name === name.trim();
-  if (!good || UNPRINTABLE.test(name.replaceAll(" ", ""))) refuse(`expected ${what} to be 1 to 200 printable characters without spaces around`);
+  if (!good || UNPRINTABLE.test(name.replaceAll(" ", ""))) refuse(`${what} is no short printable text`);
   return name;
 }
 
@@ -160,9 +160,9 @@ const READERS: { [kind: string]: (text: string) => number } = {
 /** The attributes of a collection, in order, with names that differ. */
 export function schemaFrom(record: unknown): Attribute[] {
   const found = fields(record, "type version attributes", "the schema");
-  if (found["type"] !== "schema" || found["version"] !== 1) refuse("expected a schema record of version 1");
+  if (found["type"] !== "schema" || found["version"] !== 1) refuse("not a schema of version 1");
   const attributes = list(found["attributes"], "attributes").map((a) => new Attribute(a));
-  if (attributes.length < 1 || attributes.length > 1024) refuse("expected 1 to 1024 attributes");
-  if (new Set(attributes.map((a) => a.name)).size !== attributes.length) refuse("expected attributes of different names");
+  if (attributes.length < 1 || attributes.length > 1024) refuse("not 1 to 1024 attributes");
+  if (new Set(attributes.map((a) => a.name)).size !== attributes.length) refuse("two attributes of one name");
   return attributes;
 }

@@ -14,14 +14,14 @@ export interface Ratio {
 
 /** Epsilon from its wire form, a plain decimal string such as "1.1". */
 export function parseEpsilon(text: unknown): Ratio {
-  if (typeof text !== "string" || !DECIMAL.test(text)) refuse("expected epsilon to be a plain decimal string");
+  if (typeof text !== "string" || !DECIMAL.test(text)) refuse("epsilon is no plain decimal");
   const [whole, part = ""] = text.split(".") as [string, string?];
   if ((whole !== "0" && whole.startsWith("0")) || text.includes(".") && part.endsWith("0"))
-    refuse("expected epsilon without zeros that say nothing");
+    refuse("epsilon is no plain decimal");
   if ((BigInt(whole) === 0n ? "" : whole).length + part.replace(BigInt(whole) === 0n ? /^0+/ : /^/, "").length > 28)
-    refuse("expected epsilon to be a decimal number of at most 28 digits");
+    refuse("epsilon is no plain decimal");
   const ratio = { num: BigInt(whole + part), den: 10n ** BigInt(part.length) };
-  if (ratio.num <= 0n || ratio.num > LARGEST * ratio.den) refuse("expected 0 < epsilon <= 64");
+  if (ratio.num <= 0n || ratio.num > LARGEST * ratio.den) refuse("epsilon is outside 0..64");
   return ratio;
 }
 

@@ -32,7 +32,7 @@ export interface Law {
 }
 
 const inside = (value: bigint, low: bigint, high: bigint, name: string): void => {
-  if (value < low || value > high) refuse(`expected ${name} in ${low}..${high}`);
+  if (value < low || value > high) refuse(`${name} is not in ${low}..${high}`);
 };
 const threshold = (law: Shape, name: string): void => inside(law.get(name), 1n, law.one - 1n, name);
 const big = (n: number): bigint => BigInt(n);
@@ -70,7 +70,7 @@ function unary(parameter: string, own: (law: Shape) => bigint, other: (law: Shap
     parameters: parameter,
     check(law) {
       threshold(law, parameter);
-      if (!half(2n * law.get(parameter), law.one)) refuse(`expected ${parameter} on the other side of one half`);
+      if (!half(2n * law.get(parameter), law.one)) refuse(`${parameter} is on the wrong side of one half`);
     },
     ratio: (law) => ({ num: own(law) * (law.one - other(law)), den: other(law) * (law.one - own(law)) }),
     length: (law) => Math.ceil(law.cells / 8),
@@ -189,17 +189,17 @@ const KINDS: { [name: string]: Kind } = {
 
 function decimal(text: unknown, name: string): bigint {
   if (typeof text !== "string" || !/^(0|[1-9][0-9]{0,19})$/.test(text) || BigInt(text) >= 1n << 64n)
-    refuse(`expected ${name} to be a decimal string below 2**64`);
+    refuse(`${name} is no decimal below 2**64`);
   return BigInt(text);
 }
 
 /** The law that a question names, with its integers checked. */
 export function lawFrom(record: unknown): Law {
   const name = isRecord(record) ? record["name"] : null;
-  if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) refuse(`expected the oracle to be one of ${Object.keys(KINDS).join(", ")}`);
+  if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) refuse(`the oracle is not known`);
   const kind = KINDS[name] as Kind;
   const found = fields(record, `name cells bits ${kind.parameters}`, `the oracle ${name}`);
-  if (found["bits"] !== 32 && found["bits"] !== 64) refuse("expected bits to be 32 or 64");
+  if (found["bits"] !== 32 && found["bits"] !== 64) refuse("bits is not 32 or 64");
   const cells = integer(found["cells"], "cells", 2, MOST_CELLS);
   const values = new Map(kind.parameters.split(" ").map((key) => [key, decimal(found[key], key)]));
   const shape: Shape = { cells, bits: found["bits"], one: 1n << big(found["bits"]), get: (key) => values.get(key) as bigint };

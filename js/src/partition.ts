@@ -27,17 +27,17 @@ export function axisOf(attribute: Attribute): Axis {
 export function partitionFrom(record: unknown, axes: readonly Axis[]): Partition {
   const form = isRecord(record) ? record["form"] : null;
   if (form === "grid") return grid(list(fields(record, "form cuts", "the partition")["cuts"], "cuts"), axes);
-  if (form !== "tree") refuse("expected the form of a partition to be grid or tree");
+  if (form !== "tree") refuse("not a grid or a tree");
   const found = fields(record, "form fanout flags", "the partition");
-  if (typeof found["flags"] !== "string" || !/^[01]+$/.test(found["flags"])) refuse("expected flags to be a text of 0 and 1");
+  if (typeof found["flags"] !== "string" || !/^[01]+$/.test(found["flags"])) refuse("flags do not fit the tree");
   return tree(integer(found["fanout"], "fanout", 2, 65536), found["flags"], axes);
 }
 
 function grid(given: unknown[], axes: readonly Axis[]): Partition {
   const cuts = given.map((c) => list(c, "cuts").map((x) => integer(x, "a cut", 1)));
-  if (cuts.length !== axes.length) refuse("expected cuts for every attribute");
+  if (cuts.length !== axes.length) refuse("cuts do not fit the attributes");
   cuts.forEach((c, i) => {
-    if (c.some((cut, j) => cut >= (axes[i] as Axis).size || (j > 0 && (c[j - 1] as number) >= cut))) refuse("expected cuts to rise strictly inside the axis");
+    if (c.some((cut, j) => cut >= (axes[i] as Axis).size || (j > 0 && (c[j - 1] as number) >= cut))) refuse("cuts do not rise inside the axis");
   });
   return {
     cells: cuts.reduce((n, c) => n * (c.length + 1), 1),
@@ -50,17 +50,17 @@ function tree(fanout: number, flags: string, axes: readonly Axis[]): Partition {
   const leaves: Side[][] = [];
   for (let i = 0; i < flags.length; i++) {
     const box = queue[i];
-    if (!box) refuse("expected one flag for each node of the tree");
+    if (!box) refuse("flags do not fit the tree");
     if (flags[i] === "0") {
       leaves.push(box);
       continue;
     }
-    if (box.every(([lo, hi]) => hi - lo === 1)) refuse("expected no flag to cut a single code");
+    if (box.every(([lo, hi]) => hi - lo === 1)) refuse("flags do not fit the tree");
     const borders = box.map(([lo, hi], a) => parts(axes[a] as Axis, lo, hi, fanout));
-    if (queue.length + borders.reduce((n, b) => n * (b.length - 1), 1) > flags.length) refuse("expected one flag for each node of the tree");
+    if (queue.length + borders.reduce((n, b) => n * (b.length - 1), 1) > flags.length) refuse("flags do not fit the tree");
     queue.push(...product(borders));
   }
-  if (queue.length !== flags.length) refuse("expected one flag for each node of the tree");
+  if (queue.length !== flags.length) refuse("flags do not fit the tree");
   return {
     cells: leaves.length,
     cell(codes) {

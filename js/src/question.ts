@@ -32,20 +32,20 @@ export interface Question {
 export async function checkQuestion(data: Uint8Array, schema: readonly Attribute[], campaign: string, policy: Policy): Promise<Question> {
   const record = parseCanonical(data);
   const found = fields(record, "type version campaign wave group tallies epsilon attributes partition oracle", "the question");
-  if (found["type"] !== "question" || found["version"] !== 1) refuse("expected a question of version 1");
-  if (checkDigest(found["campaign"], "campaign") !== campaign) refuse("expected a question of the pinned campaign");
+  if (found["type"] !== "question" || found["version"] !== 1) refuse("not a question of version 1");
+  if (checkDigest(found["campaign"], "campaign") !== campaign) refuse("not the pinned campaign");
   checkDigest(found["tallies"], "tallies");
-  if (typeof found["group"] !== "string" || !found["group"]) refuse("expected group to be a text");
+  if (typeof found["group"] !== "string" || !found["group"]) refuse("group is no text");
   const names = list(found["attributes"], "attributes");
-  if (!names.length || new Set(names).size !== names.length) refuse("expected attributes, each once");
-  const attributes = names.map((name) => schema.find((a) => a.name === name) ?? refuse("expected attributes of the schema"));
+  if (!names.length || new Set(names).size !== names.length) refuse("an attribute twice, or none");
+  const attributes = names.map((name) => schema.find((a) => a.name === name) ?? refuse("not an attribute of the schema"));
   const epsilon = parseEpsilon(found["epsilon"]);
-  if (!atMost(epsilon, parseEpsilon(policy.maxEpsilon))) refuse("expected epsilon within the device's limit");
+  if (!atMost(epsilon, parseEpsilon(policy.maxEpsilon))) refuse("epsilon is above the device's limit");
   const law = lawFrom(found["oracle"]);
   const partition = partitionFrom(found["partition"], attributes.map(axisOf));
-  if (law.cells > (policy.maxCells ?? 65536)) refuse("expected fewer cells");
-  if (partition.cells !== law.cells) refuse("expected the oracle's cells to be the partition's");
-  if (!law.isPrivate(epsilon)) refuse("expected the oracle's integers to keep the declared epsilon");
+  if (law.cells > (policy.maxCells ?? 65536)) refuse("too many cells");
+  if (partition.cells !== law.cells) refuse("oracle and partition differ in cells");
+  if (!law.isPrivate(epsilon)) refuse("the oracle does not keep the declared epsilon");
   const wave = integer(found["wave"], "wave", 1, 10_000);
   return { campaign, digest: await digest(record), wave, group: found["group"], epsilon, attributes, partition, law };
 }
@@ -54,19 +54,19 @@ export async function checkQuestion(data: Uint8Array, schema: readonly Attribute
 export async function checkWave(data: Uint8Array, campaign: CampaignTerms, number: number, policy: Policy): Promise<Map<string, Question>> {
   const found = fields(parseCanonical(data), "type version campaign number questions", "the wave");
   if (found["type"] !== "wave" || found["version"] !== 1 || found["campaign"] !== campaign.digest || found["number"] !== number)
-    refuse("expected the wave that was asked for, of the pinned campaign");
+    refuse("not the wave of the pinned campaign");
   const made = new Map<string, Question>();
   const questions = list(found["questions"], "questions");
   for (const inner of questions) {
     const question = await checkQuestion(canonicalBytes(inner as Fields), campaign.schema, campaign.digest, policy);
     const { num, den } = campaign.epsilon;
     if (question.wave !== number || question.epsilon.num * den !== num * question.epsilon.den)
-      refuse("expected the wave's number and the campaign's epsilon in every question");
+      refuse("a question of another wave or epsilon");
     made.set(question.group, question);
   }
   const order = campaign.groups.filter(([group]) => made.has(group)).map(([group]) => group);
   if (!made.size || made.size !== questions.length || [...made.keys()].join("\n") !== order.join("\n"))
-    refuse("expected each group of the campaign at most once, in order");
+    refuse("groups are not the campaign's, in order");
   return made;
 }
 

@@ -48,7 +48,7 @@ export async function blindWith(key: Key, message: Uint8Array, factor: bigint): 
 
 /** The signature behind a blind issuer's answer, if it is one. */
 export async function unblind(key: Key, message: Uint8Array, answer: Uint8Array, inverse: bigint): Promise<Uint8Array> {
-  if (answer.length !== key.length) refuse("expected an answer as long as the issuer's modulus");
+  if (answer.length !== key.length) refuse("not the issuer's signature");
   return checkSignature(key, message, bytes((number(answer) * inverse) % key.n, key.length));
 }
 
@@ -56,7 +56,7 @@ export async function unblind(key: Key, message: Uint8Array, answer: Uint8Array,
 export async function checkSignature(key: Key, message: Uint8Array, signature: Uint8Array): Promise<Uint8Array> {
   const value = number(signature);
   if (signature.length !== key.length || value >= key.n || power(value, key.e, key.n) !== (await encoded(key, message)))
-    refuse("expected the issuer's signature on this nonce");
+    refuse("not the issuer's signature");
   return signature;
 }
 
@@ -100,7 +100,7 @@ function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
 }
 
 /** The inverse modulo n, or null if there is none. */
-function invert(value: bigint, n: bigint): bigint | null {
+export function invert(value: bigint, n: bigint): bigint | null {
   let [a, b, x, y] = [value % n, n, 1n, 0n];
   while (b) [a, b, x, y] = [b, a % b, y, x - (a / b) * y];
   return a === 1n ? ((x % n) + n) % n : null;
