@@ -36,6 +36,7 @@ from ahead_ldp.device.codes import equal_edges, equal_integer_edges
 from ahead_ldp.device.epsilon import parse_epsilon
 from ahead_ldp.device.partition import PartitionForm, partition_from_record
 from ahead_ldp.device.question import question_record
+from tools.campaign_vectors import campaign_cases, group_cases, wave_cases
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "vectors"
 Case = dict[str, Any]
@@ -477,6 +478,9 @@ FILES: dict[str, tuple[str, Callable[[], Iterator[Case]]]] = {
     "payloads_refused.json": ("Payloads that no draw makes.", bad_payload_cases),
     "frames.json": ("Batches of reports.", frame_cases),
     "questions.json": ("Questions: checked, then answered.", question_cases),
+    "campaigns.json": ("Campaigns: checked and named.", campaign_cases),
+    "waves.json": ("Waves: all questions checked against the campaign.", wave_cases),
+    "groups.json": ("From a token's signature to a group.", group_cases),
 }
 
 

@@ -9,7 +9,9 @@ import { Attribute, parseReal, schemaFrom, type Value } from "../src/codes.js";
 import { parseEpsilon } from "../src/epsilon.js";
 import { lawFrom } from "../src/laws.js";
 import { partitionFrom, type Axis } from "../src/partition.js";
-import { checkQuestion, drawPayload, encodeBatch } from "../src/question.js";
+import { campaignFrom } from "../src/campaign.js";
+import { checkQuestion, checkWave, drawPayload, encodeBatch } from "../src/question.js";
+import { blindWith, checkSignature, encodePss, invert, tokenGroup, unblind } from "../src/tokens.js";
 import type { Words } from "../src/words.js";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -105,3 +107,36 @@ for (const c of cases("questions"))
       words.done();
     }
   });
+
+for (const c of cases("campaigns"))
+  test(`campaign: ${c.name}`, async () => {
+    const read = () => campaignFrom(unhex(c.campaign), c.digest);
+    if (c.refused) return void (await assert.rejects(() => campaignFrom(unhex(c.campaign))));
+    const campaign = await read();
+    assert.deepEqual([campaign.digest, campaign.tier, campaign.minimum], [c.digest, c.tier, c.minimum]);
+    await assert.rejects(() => campaignFrom(unhex(c.campaign), "0".repeat(64)));
+  });
+
+for (const c of cases("waves"))
+  test(`wave: ${c.name}`, async () => {
+    const campaign = await campaignFrom(unhex(c.campaign));
+    const check = () => checkWave(unhex(c.wave), campaign, c.number, { maxEpsilon: c.max_epsilon });
+    if (c.refused) return void (await assert.rejects(check));
+    const found = [...(await check())].map(([group, question]) => [group, question.digest]);
+    assert.deepEqual(Object.fromEntries(found), c.questions);
+  });
+
+for (const c of cases("groups"))
+  test(`group: ${c.name}`, async () => assert.equal(await tokenGroup(unhex(c.signature), c.campaign, c.wave, c.groups), c.group));
+
+test("blind signatures are RFC 9474's", async () => {
+  const v = JSON.parse(readFileSync(new URL("../../../tests/vectors/rfc9474.json", import.meta.url), "utf-8"));
+  const n = BigInt(`0x${v.p}`) * BigInt(`0x${v.q}`);
+  const key = { n, e: 65537n, length: v.sig.length / 2 };
+  const message = unhex(v.msg);
+  const inverse = BigInt(`0x${v.inv}`);
+  assert.equal(await encodePss(message, n.toString(2).length - 1), BigInt(`0x${v.encoded_msg}`));
+  assert.equal(hex(await blindWith(key, message, invert(inverse, key.n) as bigint)), v.blinded_msg);
+  assert.equal(hex(await unblind(key, message, unhex(v.blind_sig), inverse)), v.sig);
+  await assert.rejects(() => checkSignature(key, unhex("00" + v.msg), unhex(v.sig)));
+});

@@ -25,8 +25,10 @@ from ahead_ldp.device import (
     law_from_record,
     parse_canonical,
 )
+from ahead_ldp.device.campaign import Campaign, check_wave
 from ahead_ldp.device.epsilon import epsilon_text, parse_epsilon
 from ahead_ldp.device.partition import partition_from_record
+from ahead_ldp.device.tokens import token_group
 from tools import vectors
 
 FOLDER = Path(__file__).parent.parent / "vectors"
@@ -83,7 +85,7 @@ def test_check_sees_a_changed_file(tmp_path, monkeypatch, capsys):
 
 def test_readme_names_every_file():
     readme = (FOLDER / "README.md").read_text("utf-8")
-    assert {path.name for path in FOLDER.glob("*.json")} == set(vectors.FILES)
+    assert {path.name for path in FOLDER.glob("*.json")} == {*vectors.FILES, "rfc9474.json"}
     assert all(f"`{name}`" in readme for name in vectors.FILES)
 
 
@@ -137,6 +139,35 @@ def test_codes(case):
 def test_attributes_refused(case):
     with pytest.raises(ValueError, match="expected"):
         Attribute.from_record(case["attribute"])
+
+
+@cases("campaigns.json")
+def test_campaigns(case):
+    data = bytes.fromhex(case["campaign"])
+    if case.get("refused"):
+        with pytest.raises(ValueError, match="expected"):
+            Campaign.from_bytes(data)
+        return
+    found = Campaign.from_bytes(data, case["digest"])
+    assert (found.tier, found.minimum) == (case["tier"], case["minimum"])
+
+
+@cases("waves.json")
+def test_waves(case):
+    campaign, data = Campaign.from_bytes(bytes.fromhex(case["campaign"])), bytes.fromhex(case["wave"])
+    if case.get("refused"):
+        with pytest.raises(QuestionRefused):
+            check_wave(data, campaign, case["number"], Policy(case["max_epsilon"]))
+        return
+    found = check_wave(data, campaign, case["number"], Policy(case["max_epsilon"]))
+    assert {group: question.digest for group, question in found.items()} == case["questions"]
+
+
+@cases("groups.json")
+def test_groups(case):
+    groups = [(name, share) for name, share in case["groups"]]
+    signature = bytes.fromhex(case["signature"])
+    assert token_group(signature, case["campaign"], case["wave"], groups) == case["group"]
 
 
 @cases("partitions.json")

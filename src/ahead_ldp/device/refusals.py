@@ -17,6 +17,10 @@ class Reason(StrEnum):
     RANGE = "out_of_range"
     WEIGHT = "wrong_weight"
     REPLAYED = "report_replayed"
+    CLOSED = "wave_closed"
+    TOKEN = "token_invalid"
+    GROUP = "wrong_group"
+    WITHDRAWN = "report_withdrawn"
 
 
 class ReportRejected(Exception):

@@ -1,0 +1,133 @@
+"""Test vectors of campaigns, waves and groups; `tools.vectors` writes them with the others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from ahead_ldp.device import LAWS, Attribute, GridForm, Policy, QuestionRefused, Schema, canonical_bytes
+from ahead_ldp.device.campaign import Campaign, campaign_record, check_wave, wave_record
+from ahead_ldp.device.question import question_record
+from ahead_ldp.device.tokens import token_group
+
+Case = dict[str, Any]
+
+SCHEMA = Schema((Attribute("age", "integer", 18, 33), Attribute("town", "nominal", labels=("Ulm", "Bonn", "Köln"))))
+MODULUS = "c" + "f" * 511
+
+
+def good_campaign(**change: Any) -> dict[str, Any]:
+    parts: dict[str, Any] = {
+        "title": "Age and town",
+        "purpose": "To plan buses.",
+        "controller": "The town of Ulm",
+        "contact": "buses@ulm.example",
+        "created": "2026-01-31",
+        "schema": SCHEMA,
+        "method": {"name": "made_up", "version": 1, "epsilon": "1.1", "choices": {}},
+        "epsilon": "1.1",
+        "groups": [("a", 1), ("b", 3), ("c", 2)],
+        "minimum": 20,
+        "closing": {"kind": "deadline", "seconds": 3600},
+        "texts": {"consent": "Zwei Zeilen,\nmit Umlaut: ä"},
+    }
+    return campaign_record(**{**parts, **change})
+
+
+def campaign_cases() -> Iterator[Case]:
+    base = good_campaign()
+    for name, record in {
+        "walk-in": base,
+        "panel, blind": good_campaign(enrolment="panel", token={"tier": "blind", "n": MODULUS, "e": 65537}),
+        "signed, review": good_campaign(review=True, token={"tier": "signed", "n": MODULUS, "e": 65537}),
+        "by hand": good_campaign(closing={"kind": "manual"}, texts={}),
+        "version 1": {**base, "version": 1},
+        "another type": {**base, "type": "wave"},
+        "no title": {**base, "title": ""},
+        "a control character": {**base, "purpose": "a\tb"},
+        "text that is none": {**base, "texts": {"consent": 1}},
+        "no such day": {**base, "created": "2026-02-29"},
+        "epsilon spelled longer": {**base, "epsilon": "1.10"},
+        "no groups": {**base, "groups": []},
+        "share zero": {**base, "groups": [{"id": "a", "share": 0}]},
+        "a group twice": {**base, "groups": [{"id": "a", "share": 1}] * 2},
+        "minimum zero": {**base, "minimum": 0},
+        "closing unknown": {**base, "closing": {"kind": "soon"}},
+        "closing with more": {**base, "closing": {"kind": "manual", "seconds": 1}},
+        "enrolment unknown": {**base, "enrolment": "all"},
+        "tier unknown": {**base, "token": {"tier": "gold"}},
+        "short modulus": {**base, "token": {"tier": "blind", "n": "ff" * 128, "e": 65537}},
+        "even modulus": {**base, "token": {"tier": "blind", "n": MODULUS[:-1] + "e", "e": 65537}},
+        "another exponent": {**base, "token": {"tier": "blind", "n": MODULUS, "e": 3}},
+        "review as a number": {**base, "review": 1},
+        "unknown field": {**base, "more": 1},
+        "kept for ever": {**base, "retention_days": 36_501},
+    }.items():
+        case: Case = {"name": name, "campaign": canonical_bytes(record).hex()}
+        try:
+            found = Campaign.of(record)
+        except ValueError:
+            yield {**case, "refused": True}
+        else:
+            yield {**case, "digest": found.digest, "tier": found.tier, "minimum": found.minimum}
+
+
+def _question(group: str, campaign: str, **change: Any) -> dict[str, Any]:
+    parts: dict[str, Any] = {
+        "campaign": campaign,
+        "wave": 1,
+        "group": group,
+        "tallies": "00" * 32,
+        "epsilon": "1.1",
+        "attributes": ["age"],
+        "partition": GridForm(((4, 8),)),
+        "law": LAWS["grr"].make("1.1", 3),
+    }
+    return question_record(**{**parts, **change})
+
+
+def wave_cases() -> Iterator[Case]:
+    campaign = Campaign.of(good_campaign())
+    a, b = (_question(group, campaign.digest) for group in "ab")
+    base = wave_record(campaign.digest, 1, [a, b])
+    dear = _question("b", campaign.digest, epsilon="1.2", law=LAWS["grr"].make("1.2", 3))
+    for name, record in {
+        "two groups": base,
+        "one group": {**base, "questions": [b]},
+        "another order": {**base, "questions": [b, a]},
+        "a group twice": {**base, "questions": [a, a]},
+        "a group that is none": {**base, "questions": [a, {**b, "group": "z"}]},
+        "another wave": {**base, "number": 2},
+        "a question of another wave": {**base, "questions": [a, {**b, "wave": 2}]},
+        "another price": {**base, "questions": [a, dear]},
+        "another campaign": {**base, "campaign": "00" * 32},
+        "no question": {**base, "questions": []},
+        "a question that is none": {**base, "questions": [a, 1]},
+        "unknown field": {**base, "more": 1},
+    }.items():
+        data = canonical_bytes(record)
+        case: Case = {
+            "name": name,
+            "campaign": campaign.encode().hex(),
+            "number": 1,
+            "max_epsilon": "2",
+            "wave": data.hex(),
+        }
+        try:
+            found = check_wave(data, campaign, 1, Policy("2"))
+        except QuestionRefused:
+            yield {**case, "refused": True}
+        else:
+            yield {**case, "questions": {group: question.digest for group, question in found.items()}}
+
+
+def group_cases() -> Iterator[Case]:
+    groups = [("a", 1), ("b", 3), ("c", 2)]
+    for wave in (0, 1, 7):
+        for i in range(6):
+            signature = hashlib.sha512(b"signature %d" % i).digest() * 4
+            campaign = hashlib.sha256(b"campaign %d" % (i % 2)).hexdigest()
+            found = token_group(signature, campaign, wave, groups)
+            given = {"signature": signature.hex(), "campaign": campaign, "wave": wave, "groups": groups}
+            yield {"name": f"signature {i}, wave {wave}", **given, "group": found}
