@@ -42,15 +42,31 @@ def named(text: str) -> Maker:
     return make
 
 
-def task_of(setting: Setting, workload: Workload | None = None) -> Task:
-    """The people of the setting and 200 random ranges, or these."""
-    asked = random_workload(setting.schema, QUERIES, workload_rng(SEED)) if workload is None else workload
+def boxes_of(sizes: tuple[int, ...], kind: str) -> Workload:
+    """200 boxes whose sides are all one code, a 32nd of the domain or a half of it, placed at random; or the whole."""
+    m = len(sizes)
+    if kind == "whole":
+        whole = np.array([[[0.0, size] for size in sizes]])
+        return Workload(sizes, whole, np.zeros(1, np.int64), 1)
+    sides = np.array([{"points": 1, "short": max(size // 32, 1), "half": max(size // 2, 1)}[kind] for size in sizes])
+    lo = workload_rng(SEED).integers(0, np.array(sizes) - sides + 1, size=(QUERIES, m))
+    return Workload(sizes, np.stack([lo, lo + sides], axis=-1).astype(float), np.arange(QUERIES), QUERIES)
+
+
+def task_of(setting: Setting, kind: str = "random") -> Task:
+    """The people of the setting and 200 random ranges, or boxes of one kind."""
+    if kind == "random":
+        asked = random_workload(setting.schema, QUERIES, workload_rng(SEED))
+    else:
+        asked = boxes_of(setting.sizes, kind)
     return Task.of(setting.schema, setting.people(), asked)
 
 
-def errors(setting: Setting, makers: Sequence[Maker], epsilons: Sequence[float], repeats: Iterable[int]) -> Floats:
+def errors(
+    setting: Setting, makers: Sequence[Maker], epsilons: Sequence[float], repeats: Iterable[int], kind: str = "random"
+) -> Floats:
     """Mean squared errors of shape (epsilons, methods, repeats) on one setting."""
-    task = task_of(setting)
+    task = task_of(setting, kind)
     return np.array(
         [
             [
@@ -68,10 +84,11 @@ def compare(
     epsilons: Sequence[float],
     repeats: int,
     jobs: int = 2,
+    kind: str = "random",
 ) -> Floats:
     """Mean squared errors of shape (settings, epsilons, methods, repeats)."""
     with ProcessPoolExecutor(jobs) as pool, Bar("measuring") as bar:
-        futures = [pool.submit(_one, setting.name, methods, epsilons, repeats) for setting in settings]
+        futures = [pool.submit(_one, setting.name, methods, epsilons, repeats, kind) for setting in settings]
         found = []
         for i, future in enumerate(futures):
             found.append(future.result())
@@ -79,9 +96,9 @@ def compare(
     return np.stack(found)
 
 
-def _one(name: str, methods: Sequence[str], epsilons: Sequence[float], repeats: int) -> Floats:
+def _one(name: str, methods: Sequence[str], epsilons: Sequence[float], repeats: int, kind: str) -> Floats:
     known = {s.name: s for split in SPLITS.values() for part in split.values() for s in part}
-    return errors(known[name], [named(m) for m in methods], epsilons, range(repeats))
+    return errors(known[name], [named(m) for m in methods], epsilons, range(repeats), kind)
 
 
 def table(settings: Sequence[Setting], methods: Sequence[str], epsilons: Sequence[float], found: Floats) -> str:
@@ -111,15 +128,22 @@ def main() -> None:
     parser.add_argument("--settings", default="", help="only settings whose name contains this")
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--workload", choices=("random", "points", "short", "half", "whole"), default="random")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     settings = [s for s in SPLITS[given.split][given.part] if given.settings in s.name]
     methods, epsilons = given.methods.split(","), [float(e) for e in given.epsilons.split(",")]
-    found = compare(settings, methods, epsilons, given.repeats, given.jobs)
+    found = compare(settings, methods, epsilons, given.repeats, given.jobs, given.workload)
     print(table(settings, methods, epsilons, found))
     if given.out:
-        about = {"split": given.split, "part": given.part, "methods": methods, "epsilons": epsilons}
+        about = {
+            "split": given.split,
+            "part": given.part,
+            "workload": given.workload,
+            "methods": methods,
+            "epsilons": epsilons,
+        }
         given.out.write_text(json.dumps({**about, "settings": [s.name for s in settings], "mse": found.tolist()}))
 
 
