@@ -2,9 +2,9 @@
 
 python -m tools.verdicts FILE [FILE ...]
 
-Ratios are of mean squared errors over repetitions. "Higher" means that the lower end of the ratio's interval, at 95 % for all
-settings of the file together (Bonferroni), lies above the line. The best rival of a setting is chosen on the even
-repetitions and compared on the odd ones.
+Ratios are of mean squared errors over repetitions. "Higher" means that the lower end of the ratio's interval, at 95 %
+for all settings of the file together (Bonferroni), lies above the line. The best rival of a setting is chosen on the
+even repetitions and compared on the odd ones.
 """
 
 from __future__ import annotations
@@ -63,15 +63,14 @@ def verdict(measured: dict[str, Any]) -> str:
     methods = measured["methods"]
     flat = mse.reshape(-1, len(methods), mse.shape[-1])
     ours = flat[:, 0]
-    head = f"{measured['split']} {measured['part']}, workload {measured['workload']}: {len(measured['settings'])} settings x "
+    head = f"{measured['split']} {measured['part']}, workload {measured['workload']}: {len(measured['settings'])}"
+    counts = f"settings x {len(measured['epsilons'])} epsilons, {mse.shape[-1]} repetitions"
     lines = [
-        head + f"{len(measured['epsilons'])} epsilons, {mse.shape[-1]} repetitions; {methods[0]} against others",
+        f"{head} {counts}; {methods[0]} against others",
         "",
+        "| against | error over theirs, geometric mean | times lower | at least 2x lower | least, most | higher |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
-    lines += [
-        "| against | error over theirs, geometric mean | times lower | at least 2x lower | least, most | higher |"
-    ]
-    lines += ["| --- | --- | --- | --- | --- | --- |"]
     for k, name in enumerate(methods[1:], start=1):
         lines.append(_row(name, compare(ours, flat[:, k]), 1.0))
     if len(methods) > 3:
