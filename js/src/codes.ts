@@ -29,27 +29,27 @@ export class Attribute {
 
   constructor(record: unknown) {
     const kind = isRecord(record) ? record["kind"] : null;
-    if (typeof kind !== "string" || !KINDS.includes(kind)) refuse(`the kind of an attribute is not known`);
+    if (typeof kind !== "string" || !KINDS.includes(kind)) refuse("not an attribute");
     this.kind = kind as Kind;
     const named = kind === "ordered" || kind === "nominal";
     const found = fields(record, `name kind missing missing_code ${named ? "labels" : "lo hi edges"}`, "the attribute");
     this.name = checkName(found["name"], "the name of an attribute");
     if (named) {
       this.labels = list(found["labels"], "labels").map((label) => checkName(label, "a category"));
-      if (!this.labels.length || new Set(this.labels).size !== this.labels.length) refuse("categories are not distinct");
+      if (!this.labels.length || new Set(this.labels).size !== this.labels.length) refuse("not an attribute");
     } else {
       [this.lo, this.hi, this.edges] = bounds(found, kind === "real");
     }
-    if (this.orderedSize > MOST_CODES) refuse("too many codes");
+    if (this.orderedSize > MOST_CODES) refuse("not an attribute");
     this.missing = found["missing"] as string;
     this.missingCode = this.#checkMissing(found["missing_code"]);
   }
 
   #checkMissing(code: unknown): number | null {
     if (this.missing === "value") return integer(code, "missing_code", 0, this.orderedSize - 1);
-    if (this.missing !== "refused" && this.missing !== "cell") refuse("missing is not a known rule");
+    if (this.missing !== "refused" && this.missing !== "cell") refuse("not an attribute");
     const expected = this.missing === "cell" ? this.orderedSize : null;
-    if (code !== expected) refuse("missing_code does not fit");
+    if (code !== expected) refuse("not an attribute");
     return expected;
   }
 
@@ -91,11 +91,11 @@ function bounds(found: Fields, real: boolean): [number, number, number[] | null]
   const read = (x: unknown): number => (real ? parseReal(x) : integer(x, "a bound", -Number.MAX_SAFE_INTEGER));
   const [lo, hi] = [read(found["lo"]), read(found["hi"])];
   const edges = found["edges"] === null ? null : list(found["edges"], "edges").map(read);
-  if (lo > hi || (real && lo === hi)) refuse("lo is not below hi");
-  if (real && !edges) refuse("edges are missing");
+  if (lo > hi || (real && lo === hi)) refuse("not an attribute");
+  if (real && !edges) refuse("not an attribute");
   let before = lo;
   for (const edge of edges ?? []) {
-    if (!(before < edge && edge <= hi)) refuse("edges do not rise inside the bounds");
+    if (!(before < edge && edge <= hi)) refuse("not an attribute");
     before = edge;
   }
   return [lo, hi, edges];
@@ -120,20 +120,26 @@ export function realText(value: number): string {
 }
 
 function checkName(name: unknown, what: string): string {
-  const good = typeof name === "string" && name.length > 0 && [...name].length <= 200 && name === name.trim();
-  if (!good || UNPRINTABLE.test(name.replaceAll(" ", ""))) refuse(`${what} is no short printable text`);
-  return name;
+  const text = printable(name, what, 200, / /g);
+  return text === text.trim() ? text : refuse(`${what} is no short printable text`);
 }
 
-const DAY = "(\\d{4})-(\\d\\d)-(\\d\\d)";
+/** The value itself if it is a text of 1 to `most` characters that can be printed, apart from some that are allowed. */
+export function printable(value: unknown, what: string, most: number, allowed: RegExp): string {
+  if (typeof value !== "string" || !value || [...value].length > most || UNPRINTABLE.test(value.replace(allowed, ""))) refuse(`${what} is no short printable text`);
+  return value;
+}
+
+const DAY = "(\\d{4}-\\d\\d-\\d\\d)";
 const CLOCK = "(\\d\\d):(\\d\\d)(?::(\\d\\d)(?:\\.\\d{1,6})?)?";
 const DATE = new RegExp(`^${DAY}$`);
 const TIME = new RegExp(`^${CLOCK}$`);
 const MOMENT = new RegExp(`^${DAY}(?:[T ]${CLOCK}(Z|([+-])(\\d\\d):(\\d\\d))?)?$`);
 
-function days(year: string, month: string, day: string): number {
-  const date = new Date(`${year}-${month}-${day}T00:00:00Z`);
-  return date.getTime() && date.toISOString().slice(0, 10) !== `${year}-${month}-${day}` ? NaN : Number(year) < 1 ? NaN : date.getTime() / 86_400_000;
+/** Days since 1970-01-01 of YYYY-MM-DD; NaN for a day that does not exist. */
+export function days(text: string): number {
+  const time = Date.parse(`${text}T00:00Z`);
+  return DATE.test(text) && text >= "0001" && new Date(time || 0).toISOString().startsWith(text) ? time / 864e5 : NaN;
 }
 
 function seconds(hour: string, minute: string, second = "0"): number {
@@ -141,10 +147,7 @@ function seconds(hour: string, minute: string, second = "0"): number {
 }
 
 const READERS: { [kind: string]: (text: string) => number } = {
-  date(text) {
-    const m = DATE.exec(text);
-    return m ? days(m[1] as string, m[2] as string, m[3] as string) : NaN;
-  },
+  date: days,
   time(text) {
     const m = TIME.exec(text);
     return m ? seconds(m[1] as string, m[2] as string, m[3]) : NaN;
@@ -152,17 +155,17 @@ const READERS: { [kind: string]: (text: string) => number } = {
   datetime(text) {
     const m = MOMENT.exec(text);
     if (!m) return NaN;
-    const shift = m[8] ? seconds(m[9] as string, m[10] as string) * (m[8] === "-" ? -1 : 1) : 0;
-    return days(m[1] as string, m[2] as string, m[3] as string) * 86_400 + seconds(m[4] ?? "0", m[5] ?? "0", m[6]) - shift;
+    const shift = m[6] ? seconds(m[7] as string, m[8] as string) * (m[6] === "-" ? -1 : 1) : 0;
+    return days(m[1] as string) * 86_400 + seconds(m[2] ?? "0", m[3] ?? "0", m[4]) - shift;
   },
 };
 
 /** The attributes of a collection, in order, with names that differ. */
 export function schemaFrom(record: unknown): Attribute[] {
   const found = fields(record, "type version attributes", "the schema");
-  if (found["type"] !== "schema" || found["version"] !== 1) refuse("not a schema of version 1");
+  if (found["type"] !== "schema" || found["version"] !== 1) refuse("not a schema");
   const attributes = list(found["attributes"], "attributes").map((a) => new Attribute(a));
-  if (attributes.length < 1 || attributes.length > 1024) refuse("not 1 to 1024 attributes");
-  if (new Set(attributes.map((a) => a.name)).size !== attributes.length) refuse("two attributes of one name");
+  if (attributes.length < 1 || attributes.length > 1024) refuse("not a schema");
+  if (new Set(attributes.map((a) => a.name)).size !== attributes.length) refuse("not a schema");
   return attributes;
 }

@@ -16,10 +16,7 @@ export interface Ratio {
 export function parseEpsilon(text: unknown): Ratio {
   if (typeof text !== "string" || !DECIMAL.test(text)) refuse("epsilon is no plain decimal");
   const [whole, part = ""] = text.split(".") as [string, string?];
-  if ((whole !== "0" && whole.startsWith("0")) || text.includes(".") && part.endsWith("0"))
-    refuse("epsilon is no plain decimal");
-  if ((BigInt(whole) === 0n ? "" : whole).length + part.replace(BigInt(whole) === 0n ? /^0+/ : /^/, "").length > 28)
-    refuse("epsilon is no plain decimal");
+  if (/^0\d|\..*0$/.test(text) || (whole + part).replace(/^0+/, "").length > 28) refuse("epsilon is no plain decimal");
   const ratio = { num: BigInt(whole + part), den: 10n ** BigInt(part.length) };
   if (ratio.num <= 0n || ratio.num > LARGEST * ratio.den) refuse("epsilon is outside 0..64");
   return ratio;

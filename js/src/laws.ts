@@ -31,10 +31,10 @@ export interface Law {
   draw(code: number, words: Words): Uint8Array;
 }
 
-const inside = (value: bigint, low: bigint, high: bigint, name: string): void => {
-  if (value < low || value > high) refuse(`${name} is not in ${low}..${high}`);
+const inside = (value: bigint, low: bigint, high: bigint): void => {
+  if (value < low || value > high) refuse("not a law");
 };
-const threshold = (law: Shape, name: string): void => inside(law.get(name), 1n, law.one - 1n, name);
+const threshold = (law: Shape, name: string): void => inside(law.get(name), 1n, law.one - 1n);
 const big = (n: number): bigint => BigInt(n);
 const bytesFor = (largest: bigint): number => Math.max(1, Math.ceil(largest.toString(2).length / 8));
 
@@ -70,7 +70,7 @@ function unary(parameter: string, own: (law: Shape) => bigint, other: (law: Shap
     parameters: parameter,
     check(law) {
       threshold(law, parameter);
-      if (!half(2n * law.get(parameter), law.one)) refuse(`${parameter} is on the wrong side of one half`);
+      if (!half(2n * law.get(parameter), law.one)) refuse("not a law");
     },
     ratio: (law) => ({ num: own(law) * (law.one - other(law)), den: other(law) * (law.one - own(law)) }),
     length: (law) => Math.ceil(law.cells / 8),
@@ -130,7 +130,7 @@ const KINDS: { [name: string]: Kind } = {
   olh: {
     parameters: "keep g",
     check(law) {
-      inside(law.get("g"), 2n, 65536n, "g");
+      inside(law.get("g"), 2n, 65536n);
       threshold(law, "keep");
     },
     ratio: (law) => twoLevel(law, 1n, law.get("g") - 1n),
@@ -148,7 +148,7 @@ const KINDS: { [name: string]: Kind } = {
     parameters: "keep w",
     check(law) {
       threshold(law, "keep");
-      inside(law.get("w"), 1n, big(law.cells - 1), "w");
+      inside(law.get("w"), 1n, big(law.cells - 1));
     },
     ratio: (law) => twoLevel(law, law.get("w"), big(law.cells) - law.get("w")),
     length: (law) => Math.ceil(law.cells / 8),
@@ -168,7 +168,7 @@ const KINDS: { [name: string]: Kind } = {
   sw: {
     parameters: "keep b",
     check(law) {
-      inside(law.get("b"), 0n, big(law.cells), "b");
+      inside(law.get("b"), 0n, big(law.cells));
       threshold(law, "keep");
     },
     ratio: (law) => twoLevel(law, 2n * law.get("b") + 1n, big(law.cells - 1)),
@@ -187,21 +187,21 @@ const KINDS: { [name: string]: Kind } = {
   },
 };
 
-function decimal(text: unknown, name: string): bigint {
+function decimal(text: unknown): bigint {
   if (typeof text !== "string" || !/^(0|[1-9][0-9]{0,19})$/.test(text) || BigInt(text) >= 1n << 64n)
-    refuse(`${name} is no decimal below 2**64`);
+    refuse("not a law");
   return BigInt(text);
 }
 
 /** The law that a question names, with its integers checked. */
 export function lawFrom(record: unknown): Law {
   const name = isRecord(record) ? record["name"] : null;
-  if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) refuse(`the oracle is not known`);
+  if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) refuse("not a law");
   const kind = KINDS[name] as Kind;
   const found = fields(record, `name cells bits ${kind.parameters}`, `the oracle ${name}`);
-  if (found["bits"] !== 32 && found["bits"] !== 64) refuse("bits is not 32 or 64");
+  if (found["bits"] !== 32 && found["bits"] !== 64) refuse("not a law");
   const cells = integer(found["cells"], "cells", 2, MOST_CELLS);
-  const values = new Map(kind.parameters.split(" ").map((key) => [key, decimal(found[key], key)]));
+  const values = new Map(kind.parameters.split(" ").map((key) => [key, decimal(found[key])]));
   const shape: Shape = { cells, bits: found["bits"], one: 1n << big(found["bits"]), get: (key) => values.get(key) as bigint };
   kind.check(shape);
   return {

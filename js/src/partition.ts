@@ -27,17 +27,17 @@ export function axisOf(attribute: Attribute): Axis {
 export function partitionFrom(record: unknown, axes: readonly Axis[]): Partition {
   const form = isRecord(record) ? record["form"] : null;
   if (form === "grid") return grid(list(fields(record, "form cuts", "the partition")["cuts"], "cuts"), axes);
-  if (form !== "tree") refuse("not a grid or a tree");
+  if (form !== "tree") refuse("not a partition");
   const found = fields(record, "form fanout flags", "the partition");
-  if (typeof found["flags"] !== "string" || !/^[01]+$/.test(found["flags"])) refuse("flags do not fit the tree");
+  if (typeof found["flags"] !== "string" || !/^[01]+$/.test(found["flags"])) refuse("not a partition");
   return tree(integer(found["fanout"], "fanout", 2, 65536), found["flags"], axes);
 }
 
 function grid(given: unknown[], axes: readonly Axis[]): Partition {
   const cuts = given.map((c) => list(c, "cuts").map((x) => integer(x, "a cut", 1)));
-  if (cuts.length !== axes.length) refuse("cuts do not fit the attributes");
+  if (cuts.length !== axes.length) refuse("not a partition");
   cuts.forEach((c, i) => {
-    if (c.some((cut, j) => cut >= (axes[i] as Axis).size || (j > 0 && (c[j - 1] as number) >= cut))) refuse("cuts do not rise inside the axis");
+    if (c.some((cut, j) => cut >= (axes[i] as Axis).size || (j > 0 && (c[j - 1] as number) >= cut))) refuse("not a partition");
   });
   return {
     cells: cuts.reduce((n, c) => n * (c.length + 1), 1),
@@ -50,17 +50,17 @@ function tree(fanout: number, flags: string, axes: readonly Axis[]): Partition {
   const leaves: Side[][] = [];
   for (let i = 0; i < flags.length; i++) {
     const box = queue[i];
-    if (!box) refuse("flags do not fit the tree");
+    if (!box) refuse("not a partition");
     if (flags[i] === "0") {
       leaves.push(box);
       continue;
     }
-    if (box.every(([lo, hi]) => hi - lo === 1)) refuse("flags do not fit the tree");
+    if (box.every(([lo, hi]) => hi - lo === 1)) refuse("not a partition");
     const borders = box.map(([lo, hi], a) => parts(axes[a] as Axis, lo, hi, fanout));
-    if (queue.length + borders.reduce((n, b) => n * (b.length - 1), 1) > flags.length) refuse("flags do not fit the tree");
+    if (queue.length + borders.reduce((n, b) => n * (b.length - 1), 1) > flags.length) refuse("not a partition");
     queue.push(...product(borders));
   }
-  if (queue.length !== flags.length) refuse("flags do not fit the tree");
+  if (queue.length !== flags.length) refuse("not a partition");
   return {
     cells: leaves.length,
     cell(codes) {

@@ -32,13 +32,13 @@ export interface Question {
 export async function checkQuestion(data: Uint8Array, schema: readonly Attribute[], campaign: string, policy: Policy): Promise<Question> {
   const record = parseCanonical(data);
   const found = fields(record, "type version campaign wave group tallies epsilon attributes partition oracle", "the question");
-  if (found["type"] !== "question" || found["version"] !== 1) refuse("not a question of version 1");
+  if (found["type"] !== "question" || found["version"] !== 1) refuse("not a question");
   if (checkDigest(found["campaign"], "campaign") !== campaign) refuse("not the pinned campaign");
   checkDigest(found["tallies"], "tallies");
-  if (typeof found["group"] !== "string" || !found["group"]) refuse("group is no text");
+  if (typeof found["group"] !== "string" || !found["group"]) refuse("not a question");
   const names = list(found["attributes"], "attributes");
-  if (!names.length || new Set(names).size !== names.length) refuse("an attribute twice, or none");
-  const attributes = names.map((name) => schema.find((a) => a.name === name) ?? refuse("not an attribute of the schema"));
+  if (!names.length || new Set(names).size !== names.length) refuse("not a question");
+  const attributes = names.map((name) => schema.find((a) => a.name === name) ?? refuse("not a question"));
   const epsilon = parseEpsilon(found["epsilon"]);
   if (!atMost(epsilon, parseEpsilon(policy.maxEpsilon))) refuse("epsilon is above the device's limit");
   const law = lawFrom(found["oracle"]);

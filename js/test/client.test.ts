@@ -1,0 +1,193 @@
+/** The client against a server in memory: once, the same bytes again, and refusals before the value is asked for. */
+
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { hex, unhex } from "../src/canonical.js";
+import { Client, type Offer, type OwnerPolicy } from "../src/client.js";
+import { emptyBook, Ledger, type Book, type Shelf } from "../src/ledger.js";
+import { FileShelf } from "../src/node.js";
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Case = any;
+
+function vector(file: string, name: string): Case {
+  const found = JSON.parse(readFileSync(new URL(`../../../tests/vectors/${file}.json`, import.meta.url), "utf-8"));
+  return found.cases.find((c: Case) => c.name === name);
+}
+
+const CAMPAIGN = vector("campaigns", "walk-in");
+const WAVE = vector("waves", "two groups");
+const POLICY: OwnerPolicy = { maxEpsilon: "2" };
+
+class MemoryShelf implements Shelf {
+  book: Book = emptyBook();
+  #queue: Promise<unknown> = Promise.resolve();
+
+  async update<T>(change: (book: Book) => T): Promise<T> {
+    const copy = structuredClone(this.book);
+    const result = change(copy); // a change that throws leaves no trace
+    this.book = copy;
+    return result;
+  }
+
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#queue.then(work, work);
+    this.#queue = next.catch(() => undefined);
+    return next;
+  }
+}
+
+class FakeServer {
+  wave: Uint8Array = unhex(WAVE.wave);
+  campaign: Uint8Array = unhex(CAMPAIGN.campaign);
+  state: object = { state: "open", wave: 1, waves: [{ number: 1, state: "open", opened_at: 0, closes_at: null }] };
+  verdict: object = { accepted: 1, refused: [] };
+  received: string[] = [];
+  failures = 0;
+  withdrawals: string[] = [];
+
+  fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const path = String(url);
+    if (path.endsWith("/reports")) {
+      this.received.push(hex(new Uint8Array(init?.body as Uint8Array)));
+      if (this.failures-- > 0) throw new TypeError("network");
+      return Response.json(this.verdict);
+    }
+    if (path.endsWith("/withdrawals")) {
+      this.withdrawals.push(JSON.parse(String(init?.body)).nonce);
+      return Response.json({ withdrawn: true });
+    }
+    if (path.endsWith("/state")) return Response.json(this.state);
+    return new Response((path.endsWith("/waves/1") ? this.wave : this.campaign) as BodyInit);
+  };
+}
+
+function set(shelf: Shelf = new MemoryShelf(), policy: OwnerPolicy = POLICY): { client: Client; server: FakeServer; asked: Offer[]; shelf: Shelf } {
+  const server = new FakeServer();
+  const client = new Client({ ledger: new Ledger(shelf), policy, fetch: server.fetch as typeof fetch });
+  return { client, server, asked: [], shelf };
+}
+
+const yes = (): boolean => true;
+const age = (): { age: number } => ({ age: 20 });
+
+test("a report is sent once and its receipt withdraws it", async () => {
+  const { client, server } = set();
+  const outcome = await client.answer(CAMPAIGN.digest, yes, age);
+  assert.equal(outcome.status, "acknowledged");
+  assert.equal(server.received.length, 1);
+  const body = server.received[0] as string;
+  assert.equal(body.slice(2, 66), CAMPAIGN.digest);
+  assert.ok(Object.values(WAVE.questions).includes(body.slice(66, 130)));
+  assert.equal(body.slice(130, 162), outcome.receipt?.reportId);
+  assert.equal(body.slice(162), outcome.receipt?.payload);
+  const again = await client.answer(CAMPAIGN.digest, yes, () => assert.fail("the value is asked for once"));
+  assert.equal(again.status, "acknowledged");
+  assert.equal(server.received.length, 1);
+  await client.withdraw(CAMPAIGN.digest);
+  assert.deepEqual(server.withdrawals, [outcome.receipt?.nonce]);
+  assert.equal((await client.status(CAMPAIGN.digest))?.status, "withdrawn");
+  await assert.rejects(() => client.withdraw(CAMPAIGN.digest));
+});
+
+test("a lost answer is followed by the same bytes", async () => {
+  const { client, server } = set();
+  server.failures = 2;
+  assert.equal((await client.answer(CAMPAIGN.digest, yes, age)).status, "queued");
+  await client.flush();
+  assert.equal((await client.answer(CAMPAIGN.digest, yes, age)).status, "acknowledged");
+  assert.equal(server.received.length, 3);
+  assert.equal(new Set(server.received).size, 1);
+});
+
+test("no means no value", async () => {
+  const { client, server } = set();
+  const outcome = await client.answer(CAMPAIGN.digest, () => false, () => assert.fail("asked without consent"));
+  assert.equal(outcome.status, "declined");
+  assert.equal(server.received.length, 0);
+});
+
+test("two tabs answer once", async () => {
+  const shelf = new MemoryShelf();
+  const [one, two] = [set(shelf), set(shelf)];
+  two.server.received = one.server.received;
+  await Promise.all([one.client.answer(CAMPAIGN.digest, yes, age), two.client.answer(CAMPAIGN.digest, yes, () => ({ age: 33 }))]);
+  assert.equal(new Set(one.server.received).size, 1);
+});
+
+for (const name of ["another order", "a group twice", "a group that is none", "another wave", "a question of another wave", "another price", "another campaign", "no question", "unknown field"])
+  test(`a hostile wave is refused before the value: ${name}`, async () => {
+    const { client, server } = set();
+    server.wave = unhex(vector("waves", name).wave);
+    await assert.rejects(() => client.answer(CAMPAIGN.digest, () => assert.fail("asked for consent"), () => assert.fail("asked for the value")));
+    assert.equal(server.received.length, 0);
+  });
+
+test("another campaign under the pinned name is refused", async () => {
+  const { client, server } = set();
+  server.campaign = unhex(vector("campaigns", "by hand").campaign);
+  await assert.rejects(() => client.offer(CAMPAIGN.digest), /pinned/);
+});
+
+test("a wave that changes between two looks is refused", async () => {
+  const { client, server } = set();
+  assert.ok("question" in (await client.offer(CAMPAIGN.digest)));
+  server.wave = unhex(vector("waves", "one group").wave);
+  await assert.rejects(() => client.offer(CAMPAIGN.digest), /other questions before/);
+});
+
+test("policy: epsilon, group size, unnamed fields", async () => {
+  for (const policy of [{ maxEpsilon: "1" }, { maxEpsilon: "2", leastGroup: 21 }, { maxEpsilon: "2", fields: {} }])
+    await assert.rejects(() => set(new MemoryShelf(), policy).client.answer(CAMPAIGN.digest, yes, () => assert.fail("asked")));
+});
+
+test("a field is reported once in a lifetime unless a limit allows more", async () => {
+  const shelf = new MemoryShelf();
+  await set(shelf).client.answer(CAMPAIGN.digest, yes, age);
+  const ledger = new Ledger(shelf);
+  const epsilon = { num: 11n, den: 10n };
+  await assert.rejects(() => ledger.checkBudget("f".repeat(64), ["age"], epsilon, {}), /before/);
+  await assert.rejects(() => ledger.checkBudget("f".repeat(64), ["age"], epsilon, { age: { num: 2n, den: 1n } }), /lifetime/);
+  await ledger.checkBudget("f".repeat(64), ["age"], epsilon, { age: { num: 11n, den: 5n } });
+  await ledger.checkBudget("f".repeat(64), ["town"], epsilon, {});
+});
+
+test("closed and refused reports end as such, and a value that does not fit sends nothing", async () => {
+  const late = set();
+  late.server.verdict = { accepted: 0, refused: [{ index: 0, reason: "wave_closed" }] };
+  assert.equal((await late.client.answer(CAMPAIGN.digest, yes, age)).status, "late");
+  const bad = set();
+  bad.server.verdict = { accepted: 0, refused: [{ index: 0, reason: "report_replayed" }] };
+  assert.equal((await bad.client.answer(CAMPAIGN.digest, yes, age)).status, "rejected");
+  const unfit = set();
+  await assert.rejects(() => unfit.client.answer(CAMPAIGN.digest, yes, () => ({ age: 99 })), (error: Error) => !error.message.includes("99"));
+  assert.equal(unfit.server.received.length, 0);
+});
+
+test("opting out wipes the outbox, keeps the charges, and answers nothing more", async () => {
+  const shelf = new MemoryShelf();
+  const { client, server } = set(shelf);
+  server.failures = 1;
+  await client.answer(CAMPAIGN.digest, yes, age);
+  await new Ledger(shelf).optOut();
+  await client.flush();
+  assert.equal(server.received.length, 1);
+  assert.deepEqual(Object.keys(shelf.book.charges), ["age"]);
+  await assert.rejects(() => new Ledger(shelf).checkBudget("f".repeat(64), ["town"], { num: 1n, den: 1n }, {}), /opted out/);
+});
+
+test("a file keeps the ledger: private, and held by one process at a time", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "ledger-")), "ledger.json");
+  assert.equal((await set(new FileShelf(path)).client.answer(CAMPAIGN.digest, yes, age)).status, "acknowledged");
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  const again = await set(new FileShelf(path)).client.answer(CAMPAIGN.digest, yes, () => assert.fail("asked twice"));
+  assert.equal(again.status, "acknowledged");
+  writeFileSync(`${path}.lock`, String(process.pid));
+  await assert.rejects(() => new Ledger(new FileShelf(path)).outbox(), /another process/);
+  writeFileSync(`${path}.lock`, "999999999"); // a process that crashed
+  assert.deepEqual(await new Ledger(new FileShelf(path)).outbox(), []);
+});
