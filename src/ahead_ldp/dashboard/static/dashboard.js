@@ -1,0 +1,125 @@
+/** The little script of the dashboard: live progress, a plan while typing, and queries by dragging. */
+
+const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
+const $ = (id) => document.getElementById(id);
+
+async function post(path, fields) {
+  const answer = await fetch(path, { method: "POST", body: new URLSearchParams({ ...fields, csrf }), redirect: "error" });
+  return answer.json();
+}
+
+// Progress of the open wave.
+const progress = $("progress");
+if (progress) {
+  const refresh = async () => {
+    if (document.hidden) return;
+    const answer = await fetch(progress.dataset.live, { redirect: "error" }).catch(() => null);
+    if (!answer?.ok) return;
+    const { progress: now, target } = await answer.json();
+    const shown = Object.fromEntries([...progress.querySelectorAll("progress")].map((p) => [p.dataset.group, p]));
+    const known = now.groups.every((g) => shown[g.group]) && now.groups.length === Object.keys(shown).length;
+    if (!known) return location.reload(); // another wave is open
+    for (const g of now.groups) {
+      shown[g.group].value = Math.min(g.reports, target);
+      const more = g.state === "open" ? "" : ` (${g.state})`;
+      progress.querySelector(`[data-count="${CSS.escape(g.group)}"]`).textContent = `${g.reports.toLocaleString("en")} of ${target.toLocaleString("en")}${more}`;
+    }
+    if ($("reports")) $("reports").textContent = now.reports.toLocaleString("en");
+    const refused = Object.entries(now.refused).map(([reason, count]) => {
+      const item = document.createElement("li");
+      item.textContent = `${reason.replaceAll("_", " ")}: ${count.toLocaleString("en")}`;
+      return item;
+    });
+    if (refused.length) $("refused").replaceChildren(...refused);
+  };
+  setInterval(refresh, 2000);
+}
+
+// The plan of a new campaign.
+const form = $("new-campaign");
+if (form) {
+  let timer = 0;
+  let asked = "";
+  const plan = async () => {
+    const { attributes, epsilon, users, method } = form.elements;
+    const fields = { attributes: attributes.value, epsilon: epsilon.value, users: users.value, method: method.value };
+    const text = JSON.stringify(fields);
+    if (text === asked) return;
+    asked = text;
+    $("plan-text").textContent = "Simulating …";
+    const found = await post("/new/plan", fields).catch(() => ({ wrong: "The plan could not be made." }));
+    if (text !== asked) return;
+    $("plan-text").textContent = found.wrong ?? `95 % of random range answers are within ${found.error} points (method ${found.method}; by shape: ${found.shapes}).`;
+  };
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(plan, 600);
+  });
+  plan();
+}
+
+// Queries.
+const asking = $("asking");
+async function ask(fields) {
+  $("answer").textContent = "…";
+  const found = await post(asking.dataset.ask, fields).catch(() => ({ wrong: "The server cannot be reached." }));
+  if (found.wrong) {
+    $("answer").textContent = found.wrong;
+    $("command").textContent = "";
+    return;
+  }
+  $("query").value = found.query;
+  $("answer").textContent = `${found.text}  (95 % interval: ${found.interval})`;
+  $("command").textContent = found.command;
+  const line = document.createElement("li");
+  line.textContent = `${found.query}: ${found.text} (${found.interval})`;
+  $("history").prepend(line);
+}
+if (asking) {
+  $("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    ask({ query: $("query").value });
+  });
+  for (const chart of document.querySelectorAll(".chart[data-attribute]")) drag(chart);
+}
+
+function drag(chart) {
+  const d = chart.dataset;
+  const [left, right, top, bottom] = [d.left, d.right, d.top, d.bottom].map(Number);
+  const place = (event) => {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
+    const within = (x, lo, hi) => Math.min(Math.max((x - lo) / (hi - lo), 0), 1);
+    return [within(point.x, left, right), 1 - within(point.y, top, bottom)];
+  };
+  const code = (share, codes) => Math.min(Math.floor(share * codes), codes - 1);
+  let start = null;
+  let box = null;
+  chart.addEventListener("pointerdown", (event) => {
+    start = place(event);
+    chart.setPointerCapture(event.pointerId);
+    chart.querySelector(".picked")?.remove();
+    box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    box.setAttribute("class", "picked");
+    chart.append(box);
+  });
+  chart.addEventListener("pointermove", (event) => {
+    if (!start) return;
+    const now = place(event);
+    const [x0, x1] = [start[0], now[0]].sort((a, b) => a - b);
+    const [y0, y1] = d.down ? [start[1], now[1]].sort((a, b) => a - b) : [0, 1];
+    box.setAttribute("x", left + (right - left) * x0);
+    box.setAttribute("width", (right - left) * (x1 - x0));
+    box.setAttribute("y", bottom - (bottom - top) * y1);
+    box.setAttribute("height", (bottom - top) * (y1 - y0));
+  });
+  chart.addEventListener("pointerup", (event) => {
+    if (!start) return;
+    const now = place(event);
+    const ends = (axis, codes) => [start[axis], now[axis]].map((share) => code(share, codes)).sort((a, b) => a - b);
+    const picked = { [d.attribute]: ends(0, Number(d.codes)) };
+    if (d.down) picked[d.down] = ends(1, Number(d.downCodes));
+    start = null;
+    ask({ drag: JSON.stringify(picked) });
+  });
+  chart.addEventListener("pointercancel", () => (start = null));
+}
