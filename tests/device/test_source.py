@@ -12,8 +12,9 @@ from ahead_ldp.device import Question
 SOURCE = Path(device.__file__).parent
 
 MODULES = {
-    *("__future__", "abc", "bisect", "collections.abc", "dataclasses", "datetime", "decimal", "enum", "fractions"),
-    *("functools", "hashlib", "itertools", "json", "math", "operator", "os", "re", "struct", "typing"),
+    *("__future__", "abc", "bisect", "collections.abc", "contextlib", "dataclasses", "datetime", "decimal", "enum"),
+    *("fractions", "functools", "hashlib", "hmac", "itertools", "json", "math", "operator", "os", "pathlib", "re"),
+    *("sqlite3", "struct", "typing"),
 }
 PRIVATE_STEPS = {"take", "take_many", "below", "draw", "draw_code", "hash", "payload", "report", "new_report_id"}
 

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -127,6 +129,28 @@ def test_a_lying_blind_issuer_is_found(answer):
     blinded = blind(SMALL.public, nonce)
     with pytest.raises(TokenRefused):
         unblind(SMALL.public, nonce, answer, blinded.inverse)
+
+
+FORKS = """
+import os
+from ahead_ldp.device import LAWS, SystemWords
+from ahead_ldp.device.tokens import draw_group, new_nonce
+law, words = LAWS["oue"].make("1", 256), SystemWords()
+law.draw(3, words), new_nonce()
+for _ in range(3):
+    if os.fork() == 0:
+        print(law.draw(3, words).hex(), new_nonce().hex(), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_forks_of_a_program_draw_different_noise():
+    """Nothing is buffered: a copy of the process, as of a virtual machine, does not repeat its parent's chance."""
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=True)
+    words = done.stdout.split()
+    assert len(words) == 6
+    assert len(set(words)) == 6
 
 
 def test_report_id_is_the_nonces_hash():

@@ -37,6 +37,8 @@ class Ledger:
         one      a campaign gets at most one report; its bytes never change once they are drawn
         limits   a field is charged once, or up to its explicit lifetime limit, and never relieved
         durable  what a method has written survives a crash of the process and of the machine
+
+    An object is for one thread; any number of processes may have the same file.
     """
 
     def __init__(self, path: str | Path | None) -> None:
@@ -47,8 +49,12 @@ class Ledger:
                 Path(file).touch(mode=0o600, exist_ok=True)
                 Path(file).chmod(0o600)
         self._database = _connect(":memory:" if path is None else path)
-        with self._transaction():
-            self._prepare()
+        try:
+            with self._transaction():
+                self._prepare()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Let go of the file."""
@@ -236,21 +242,22 @@ class Ledger:
         return [Entry(c, State(s), w, g, q, b, t) for c, s, w, g, q, b, t in rows]
 
     def _all(self, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        return self._database.execute(sql, values).fetchall()
+        with _refusing():
+            return self._database.execute(sql, values).fetchall()
 
     def _one(self, sql: str, *values: object) -> tuple | None:  # type: ignore[type-arg]
-        found = self._database.execute(sql, values).fetchone()
-        return None if found is None else tuple(found)
+        return next(iter(self._all(sql, *values)), None)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+        with _refusing():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._database.execute("COMMIT")
+            finally:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
 
     def _prepare(self) -> None:
         found = self._one("PRAGMA user_version")
@@ -265,9 +272,23 @@ class Ledger:
             raise ValueError(f"expected a ledger of version {VERSION}, got version {found[0]}")
 
 
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """A disk that is full or broken stops everything, as any other refusal does."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise LedgerRefused(f"the ledger cannot be used: {error}") from None
+
+
 def _connect(path: str | Path) -> sqlite3.Connection:
     """A connection that has synced file and directory when a commit returns, and overwrites what it deletes."""
     database = sqlite3.connect(path, timeout=10.0, isolation_level=None)
-    for pragma in ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON", "temp_store = MEMORY"):
-        database.execute(f"PRAGMA {pragma}")
+    try:
+        with _refusing():
+            for pragma in ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON", "temp_store = MEMORY"):
+                database.execute(f"PRAGMA {pragma}")
+    except LedgerRefused:
+        database.close()
+        raise
     return database

@@ -1,0 +1,98 @@
+"""What a person is shown before being asked, and what they hold afterwards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from ahead_ldp.device.campaign import Campaign
+from ahead_ldp.device.canonical import Record
+from ahead_ldp.device.codes import Attribute
+from ahead_ldp.device.entries import Spent
+from ahead_ldp.device.question import Question
+
+
+class Status(StrEnum):
+    """How an attempt to answer ended."""
+
+    ACKNOWLEDGED = "acknowledged"
+    QUEUED = "queued"  # drawn and kept; the same bytes are sent when their time comes or the server is back
+    WAITING = "waiting"  # no wave is open for this device's group
+    DECLINED = "declined"
+    LATE = "late"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+    WIPED = "wiped"
+    OVER = "over"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One question that passed every check. Nothing private has been read yet."""
+
+    campaign: Campaign
+    wave: int
+    group: str
+    question: Question
+    fields: tuple[str, ...]  # the owner's names of what would be read
+    spent: Mapping[str, Spent]
+    closes_at: int | None = None
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What is asked."""
+        return tuple(self.question.schema.attributes[i] for i in self.question.attributes)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy parameter of the report."""
+        return self.question.epsilon
+
+    def privacy_sentence(self) -> str:
+        """Epsilon in one honest sentence."""
+        return privacy_sentence(self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof of a report for its owner. Whoever has the nonce can withdraw the report until its wave closes."""
+
+    campaign: str
+    wave: int
+    group: str
+    question: str
+    report_id: str
+    nonce: str
+
+    def record(self) -> Record:
+        """The canonical form."""
+        inner = {name: getattr(self, name) for name in self.__slots__}
+        return {"type": "receipt", "version": 1, **inner}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt to answer ended, with the receipt once something was drawn."""
+
+    status: Status
+    receipt: Receipt | None = None
+    detail: str = ""
+
+
+def privacy_sentence(epsilon: Fraction) -> str:
+    """What epsilon means for somebody who sees the report and wavers between two values of the person's."""
+    factor = math.exp(epsilon)
+    sure = 100 * factor / (1 + factor)
+    if sure > 99.9:
+        return (
+            f"Your answer is mixed with noise here, on your device, but epsilon is {float(epsilon):g}: "
+            "whoever sees the report can be almost certain of your answer."
+        )
+    return (
+        f"Your answer is mixed with noise here, on your device: somebody who sees the report and wavered evenly "
+        f"between two answers of yours can be at most {sure:.{1 if sure > 99 else 0}f} % sure afterwards "
+        f"(epsilon {float(epsilon):g})."
+    )

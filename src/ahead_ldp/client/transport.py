@@ -1,0 +1,105 @@
+"""How a device reaches a server: one request, one answer, nothing remembered in between."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import urlsplit
+
+LONGEST_ANSWER = 64 * 2**20
+_PART = 2**16
+OCTETS = "application/octet-stream"
+JSON = "application/json"
+
+
+class Unreachable(Exception):
+    """No answer came, or none that could be read: nothing is known about what the server did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: status, headers with lower-case names, body."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Transport(Protocol):
+    """A way to a server. Paths begin with ``/v1``; redirects are answers like any other and are not followed."""
+
+    def request(self, method: str, path: str, body: bytes | None = None, content_type: str = OCTETS) -> Answer:
+        """The answer, or ``Unreachable``."""
+        ...
+
+
+class HttpTransport:
+    """HTTP by the standard library, with a new connection for every request so that none links two of them.
+
+    Plain ``http`` is for this machine alone, unless ``allow_http`` says that something else protects the way.
+    """
+
+    def __init__(self, url: str, *, timeout_s: float = 30.0, allow_http: bool = False) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError(f"expected an address such as https://example.org, got {url!r}")
+        if parts.username or parts.password:
+            raise ValueError("expected an address without a user name")
+        if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname):
+            raise ValueError("expected https: over plain http anybody on the way can read and change what is sent")
+        self.url = url.rstrip("/")
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
+        self._prefix, self._timeout_s = parts.path.rstrip("/"), timeout_s
+
+    def request(self, method: str, path: str, body: bytes | None = None, content_type: str = OCTETS) -> Answer:
+        """The answer, or ``Unreachable``."""
+        connection = self._connection()
+        headers = {"Accept": "*/*", "User-Agent": "ahead-ldp", "Connection": "close"}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        try:
+            connection.request(method, self._prefix + path, body, headers)
+            got = connection.getresponse()
+            data = _read(got, time.monotonic() + self._timeout_s)
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"the server cannot be reached: {type(error).__name__}") from None
+        finally:
+            connection.close()
+        if got.length:  # what is left of the announced length
+            raise Unreachable("the server's answer is cut off")
+        return Answer(got.status, data, {name.lower(): value for name, value in got.getheaders()})
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._secure:
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout_s, context=context)
+        return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
+
+
+def _read(got: http.client.HTTPResponse, deadline: float) -> bytes:
+    """The body, unless it grows or drips without an end."""
+    parts, total = [], 0
+    while part := got.read1(_PART):
+        parts.append(part)
+        total += len(part)
+        if total > LONGEST_ANSWER or time.monotonic() > deadline:
+            raise Unreachable("the server's answer does not end")
+    return b"".join(parts)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name means this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def as_transport(way: str | Transport) -> Transport:
+    """The transport of an address, or the given one."""
+    return HttpTransport(way) if isinstance(way, str) else way

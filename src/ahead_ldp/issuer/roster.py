@@ -1,0 +1,102 @@
+"""Who may have a token: hashes of one-time secrets, and a mark on each that was used."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SHORTEST_SECRET = 16
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS person (secret BLOB PRIMARY KEY, message BLOB) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+)
+
+
+class SecretRefused(Exception):
+    """The secret is unknown, or was used for another message. Which of the two is not said."""
+
+
+class Roster:
+    """Enrolments in one SQLite file. A secret is good for one message, however often that message is sent again.
+
+    Secrets and messages are stored as hashes, without a time: the file does not say who came when.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.touch(mode=0o600, exist_ok=True)
+        self._path = path
+        with self._transaction() as database:
+            for table in _TABLES:
+                database.execute(table)
+
+    def enrol(self, count: int) -> list[str]:
+        """New secrets for that many people, shown here once and never again."""
+        if count < 1:
+            raise ValueError(f"expected at least one person to enrol, got {count}")
+        made = [secrets.token_urlsafe(18) for _ in range(count)]
+        self.add(made)
+        return made
+
+    def add(self, given: Iterable[str]) -> None:
+        """Enrol people with secrets that the operator made."""
+        listed = list(given)
+        if any(len(secret) < SHORTEST_SECRET for secret in listed):
+            raise ValueError(f"expected secrets of at least {SHORTEST_SECRET} characters")
+        with self._transaction() as database:
+            rows = [(_hash(secret.encode()),) for secret in listed]
+            try:
+                database.executemany("INSERT INTO person (secret) VALUES (?)", rows)
+            except sqlite3.IntegrityError:
+                raise ValueError("expected secrets that are all different, and new") from None
+
+    def redeem(self, secret: str, message: bytes) -> None:
+        """Bind a secret to this message, durably; ``SecretRefused`` unless it is unused or bound to the same one."""
+        person, bound = _hash(secret.encode()), _hash(message)
+        with self._transaction() as database:
+            found = database.execute("SELECT message FROM person WHERE secret = ?", (person,)).fetchone()
+            if found is None or found[0] not in (None, bound):
+                raise SecretRefused("the secret is unknown or was used before")
+            if found[0] is None:
+                database.execute("UPDATE person SET message = ? WHERE secret = ?", (bound, person))
+
+    def count(self) -> tuple[int, int]:
+        """People enrolled, and how many of them have used their secret."""
+        with self._transaction() as database:
+            row = database.execute("SELECT count(*), count(message) FROM person").fetchone()
+        return int(row[0]), int(row[1])
+
+    @property
+    def tier(self) -> str | None:
+        """What kind of messages are signed; fixed once."""
+        with self._transaction() as database:
+            row = database.execute("SELECT value FROM setting WHERE name = 'tier'").fetchone()
+        return None if row is None else str(row[0])
+
+    @tier.setter
+    def tier(self, tier: str) -> None:
+        with self._transaction() as database:
+            database.execute("INSERT INTO setting VALUES ('tier', ?)", (tier,))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One connection and one transaction: any thread may call, and what returned is on disk."""
+        database = sqlite3.connect(self._path, timeout=30.0, isolation_level=None)
+        try:
+            database.execute("PRAGMA synchronous = EXTRA")
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
+        finally:
+            database.close()
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
