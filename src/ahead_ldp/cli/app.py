@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ahead_ldp.cli import batch_commands, device_commands, research_commands, service_commands, store_commands
+
 app = typer.Typer(
     name="ahead",
     help="Range queries over private values, under local differential privacy.",
@@ -159,6 +161,9 @@ def collect(
     ] = None,
     paper: Paper = False,
     strong: Strong = False,
+    parquet: Annotated[
+        bool, typer.Option("--parquet", help="Keep the reports as report files for `ahead tally`.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Collect one real report per row, and write everything.
@@ -168,7 +173,8 @@ def collect(
     """
     source = {"columns": columns, "codes": codes, "buckets": buckets}
     declared = {"attributes": attribute, "schema_file": schema}
-    _load("collect").run(data, source, declared, epsilon, method, users, _settings(paper, strong), out, json)
+    settings = _settings(paper, strong)
+    _load("collect").run(data, source, declared, epsilon, method, users, settings, out, parquet, json)
 
 
 @app.command()
@@ -196,3 +202,10 @@ def plot(
 ) -> None:
     """Draw the estimate of a collected run."""
     _load("plot").run(run, out, columns, json)
+
+
+service_commands.register(app)
+store_commands.register(app)
+device_commands.register(app)
+research_commands.register(app)
+batch_commands.register(app)

@@ -1,0 +1,215 @@
+"""What goes into a store and comes out of it: plain frozen values, the same for every store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+ID_LENGTH = 16
+HASH_LENGTH = 32
+
+
+class CampaignState(StrEnum):
+    """Where a campaign stands; the texts are those of the wire."""
+
+    DRAFT = "draft"
+    OPEN = "open"
+    REVIEW = "review"  # a wave is frozen, and the next waits for an operator
+    FINISHED = "finished"
+    VOID = "void"
+
+
+class WaveState(StrEnum):
+    """Where a wave stands. Reports come in and go out only while it is open; what is held does not move."""
+
+    OPEN = "open"
+    HELD = "held"  # being counted, or waiting for an operator: ``WaveRow.note`` says which
+    CLOSED = "closed"
+    VOID = "void"
+
+
+class QuestionState(StrEnum):
+    """Where the question of one group stands."""
+
+    OPEN = "open"
+    COUNTED = "counted"
+    VOID = "void"  # its reports were deleted uncounted: n = 0
+
+
+class Outcome(IntEnum):
+    """What became of one report. NEW and KNOWN are accepted and durable; the others changed nothing."""
+
+    NEW = 0
+    KNOWN = 1  # the same id with the same hash is in already, whatever the wave's state
+    REPLAYED = 2  # the same id with another hash is in already
+    WITHDRAWN = 3  # this id was withdrawn and cannot come back
+    CLOSED = 4  # unknown id, and the wave or the group takes no more reports
+    UNKNOWN = 5  # unknown id of a batch with ``insert=False``: the wave is open, nothing was stored
+
+
+ACCEPTED = frozenset({Outcome.NEW, Outcome.KNOWN})
+
+
+class Withdrawal(StrEnum):
+    """What a withdrawal did. After REMOVED, GONE and BURIED the report is not in, and never will be."""
+
+    REMOVED = "removed"  # the report left its chunk in this call
+    GONE = "gone"  # it was withdrawn before
+    BURIED = "buried"  # the id was unknown; a report under it that still is on its way will be refused
+    TOO_LATE = "too_late"  # its wave is no longer open; for an unknown id: no wave of the campaign is
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Reports to one question: ids (16 bytes each), SHA-256 hashes of the frames (32), payloads of one length.
+
+    With ``insert=False`` the ids are only looked up: a server asks so about frames that it would refuse, because
+    a known report is accepted before anything else is checked.
+    """
+
+    campaign: str  # digest
+    wave: int
+    group: str
+    ids: bytes
+    hashes: bytes
+    payloads: bytes = b""
+    insert: bool = True
+
+    def __post_init__(self) -> None:
+        """The three parts must speak of the same number of reports."""
+        n = self.n
+        if not n or len(self.ids) != n * ID_LENGTH or len(self.hashes) != n * HASH_LENGTH:
+            raise ValueError("expected one id and one hash of each report")
+        if self.insert and (not self.payloads or len(self.payloads) % n):
+            raise ValueError("expected payloads of one length")
+
+    @property
+    def n(self) -> int:
+        """How many reports."""
+        return len(self.ids) // ID_LENGTH
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Stored reports to one question, in no particular order; ``payloads`` has n rows of one length."""
+
+    n: int
+    ids: bytes
+    hashes: bytes
+    payloads: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """A campaign: its canonical bytes never change, its state does."""
+
+    digest: str
+    record: bytes
+    state: CampaignState
+    created_at: int
+    ended_at: int | None  # when it became finished or void: retention counts from here
+    epoch: int  # the store's epoch; a restore raises it
+
+
+@dataclass(frozen=True, slots=True)
+class WaveRow:
+    """A wave. ``closes_at`` is None when no deadline is set."""
+
+    campaign: str
+    number: int
+    state: WaveState
+    note: str
+    opened_at: int
+    closes_at: int | None
+    closed_at: int | None
+    extensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewQuestion:
+    """A question to be opened: group, digest and canonical bytes."""
+
+    group: str
+    digest: str
+    record: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NewWave:
+    """A wave to be opened."""
+
+    number: int
+    questions: tuple[NewQuestion, ...]
+    closes_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """A stored question of a wave. The last three are None until its wave is frozen."""
+
+    wave: int
+    group: str
+    digest: str
+    record: bytes
+    state: QuestionState
+    n: int | None
+    tally: bytes | None
+    reports_digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenGroup:
+    """The count of one group: the tally's canonical bytes, n, and the digest over its reports (``reports_digest``)."""
+
+    group: str
+    n: int
+    tally: bytes
+    reports_digest: str
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"
+    LEASED = "leased"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work to be done at least once. Whoever holds ``lease`` until ``lease_until`` works on it."""
+
+    number: int
+    key: str
+    kind: str
+    args: bytes
+    state: JobState
+    attempts: int
+    lease: str | None
+    lease_until: int | None
+    result: bytes | None
+    created_at: int
+    not_before: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoleToken:
+    """A bearer token of an operator or analyst, by the SHA-256 of its text; the text itself is nowhere."""
+
+    digest: bytes
+    role: str
+    name: str
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One link of the audit chain: digest = SHA-256 of previous digest, time (8 bytes, big-endian) and body."""
+
+    number: int
+    at: int
+    body: bytes
+    digest: str

@@ -1,0 +1,46 @@
+"""What the tables' functions ask of a database: rows, changes and locks inside one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, Protocol
+
+
+class Lock(IntEnum):
+    """What can be locked until a transaction ends. Always taken in this order, so that nobody waits in a circle."""
+
+    CAMPAIGN = 1  # whoever changes the state of a campaign or of its waves
+    WAVE = 2  # shared by uploads and withdrawals, exclusive for whoever opens, holds or voids
+    EVENTS = 3  # the end of the audit chain
+
+
+class Transaction(Protocol):
+    """One transaction. SQL is the part that SQLite and PostgreSQL share, with ``?`` for every parameter."""
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """What a query finds, or what a change returns."""
+
+    def change(self, sql: str, *parameters: object) -> int:
+        """How many rows a statement changed."""
+
+    def lock(self, what: Lock, key: int = 0, *, shared: bool = False) -> None:
+        """Wait for a lock and hold it to the end; what is read after it is at least as new as the lock."""
+
+    def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, bytes, int]]) -> int:
+        """Take in (id, hash, chunk) in this order where the id is new, and say how many were. Once per campaign.
+
+        The caller stores every chunk with exactly the ids that were new, in the same transaction.
+        """
+
+    def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, tuple[bytes, int]]:
+        """Hash and chunk of the ids that are in; chunk 0 if withdrawn."""
+
+    def withdraw(self, campaign: int, report_id: bytes) -> None:
+        """Mark a known id as withdrawn."""
+
+    def bury(self, campaign: int, report_id: bytes) -> bool:
+        """Take in an id as withdrawn, if it is new."""
+
+    def new_chunks(self, k: int) -> list[int]:
+        """Numbers for k new chunks, never given out before."""
