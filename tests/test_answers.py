@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ahead_ldp.answers import BIAS_NOTE, INCONSISTENT_NOTE, Answers, Mean, Quantiles, frame
+from ahead_ldp.answers import BIAS_NOTE, INCONSISTENT_NOTE, Answers, frame
+from ahead_ldp.quantiles import Mean, Quantiles
 from ahead_ldp.schema import date, integer, ordered, real, time
 
 
@@ -33,24 +34,29 @@ def test_bad_level_is_refused(level):
 
 def test_table_shows_truth_marks_and_notes():
     lines = answers(consistent=False).table(truth=[0.26, 0.98, 0.0]).splitlines()
-    assert lines[0].split() == ["query", "share", "std.", "error", "95", "%", "interval", "truth"]
+    assert lines[0].split() == ["query", "share", "std.", "error", "95", "%", "interval", "simultaneous", "truth"]
     assert "25.00 %" in lines[2]
     assert lines[2].endswith("26.00 %")
     assert "99.00 %*" in lines[3]
     assert "?" in lines[4]
-    assert lines[-2:] == [BIAS_NOTE, INCONSISTENT_NOTE]
+    together = "simultaneous: with 95 % probability all 3 intervals hold at once (Bonferroni)"
+    assert lines[-3:] == [together, BIAS_NOTE, INCONSISTENT_NOTE]
 
 
 def test_table_without_marks_has_no_notes():
     text = answers(bias_not_included=np.zeros(3, bool)).table()
     assert "*" not in text
-    assert len(text.splitlines()) == 5
+    assert len(text.splitlines()) == 6
+    one = Answers(np.array([0.5]), np.array([0.1]), np.zeros(1, bool)).table()
+    assert "simultaneous" not in one
+    assert len(one.splitlines()) == 3
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "dict", None])
 def test_frames_have_the_same_columns(backend):
     found = answers().to_frame(backend)
-    expected = ["query", "share", "standard_error", "low", "high", "bias_not_included"]
+    ends = ["low", "high", "simultaneous_low", "simultaneous_high"]
+    expected = ["query", "share", "standard_error", "bias_error", *ends, "bias_not_included"]
     assert list(found if isinstance(found, dict) else found.columns) == expected
     assert list(found["share"]) == [0.25, 0.99, -0.01]
 

@@ -55,7 +55,7 @@ def test_unequal_buckets_are_drawn_by_density():
 
 
 def test_an_assumed_density_is_marked_and_noted():
-    marked = drawn_text(estimate(counts=COUNTS // 40, method="ahead").plot())  # few people, wide leaves
+    marked = drawn_text(estimate(counts=COUNTS // 40, method="uni").plot())
     assert "95 % interval*" in marked
     assert style.NOTE in marked
     plain = drawn_text(estimate(method="flat").plot())
@@ -85,7 +85,7 @@ def test_legend_covers_no_data():
 )
 def test_every_kind_is_drawn(spec, size, tmp_path):
     counts = np.random.default_rng(1).integers(1, 500, size)
-    e = estimate(spec, counts)
+    e = estimate(spec, counts, method="ahead")
     e.plot(truth=counts).savefig(tmp_path / "one.png")
     plot_tree(e).savefig(tmp_path / "two.png")
 
@@ -138,7 +138,10 @@ def test_answers_are_rows_with_intervals():
     ]
     points = figure.axes[0].containers[0].lines[0]
     np.testing.assert_allclose(points.get_xdata(), 100 * answers.values)
-    assert style.NOTE in drawn_text(figure)
+    for drawn, simultaneous in zip(figure.axes[0].containers, (False, True), strict=True):
+        ends = np.array([bar[:, 0] for bar in drawn.lines[2][0].get_segments()])
+        np.testing.assert_allclose(ends, 100 * np.stack(answers.interval(0.95, simultaneous), axis=1))
+    assert "with 95 % probability all 2 intervals hold at once (sup-t)" in drawn_text(figure)
 
 
 def test_given_axes_are_drawn_on():

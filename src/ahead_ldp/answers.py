@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import NormalDist
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ahead_ldp.device.codes import Attribute
-from ahead_ldp.units import numbers_at, spoken, spoken_mean, text, unit
+from ahead_ldp.inference.bands import bonferroni_quantile, largest_quantile, pointwise_quantile
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -21,14 +19,17 @@ Backend = Literal["pandas", "polars", "dict"]
 BIAS_NOTE = "* rests on a density assumed inside a cell that was not divided further: its bias is not in the error"
 INCONSISTENT_NOTE = "Answers are not consistent: a range may differ from the sum of its parts."
 
+Joint = Callable[[], Floats | None]  # draws of all errors together, (draws, n), or None where nothing is known
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
     """Shares of the people who took part, one for each query of a workload, in order.
 
-    ``standard_error`` is the noise's: about the frequencies among the people who took part. Where
-    ``bias_not_included`` is set, the query ends inside a cell that was not divided further, and the answer also
-    rests on an assumed density there. ``labels`` say what was asked, a column each. ``consistent`` is the
+    Errors are about the frequencies among the people who took part. ``standard_error`` is the noise's;
+    ``bias_error`` says how far the density assumed inside cells that were not divided further may be off, as a
+    standard deviation. Intervals hold both (``spread``). Where ``bias_not_included`` is set, the answer rests on such a
+    density and no error says how far that is off. ``labels`` say what was asked, a column each. ``consistent`` is the
     estimate's.
     """
 
@@ -37,131 +38,113 @@ class Answers:
     bias_not_included: Bools
     labels: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     consistent: bool = True
+    bias_error: Floats | None = None  # the same shape; 0 if left out
+    joint: Joint | None = None  # of all answers, flat: Estimate.joint_errors
 
     def __len__(self) -> int:
         """How many queries."""
         return int(self.values.size)
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Pointwise normal intervals, clipped to [0, 1]: each holds the truth with probability ``level``.
+    @property
+    def spread(self) -> Floats:
+        """Noise and bias together, as a standard deviation."""
+        return self.standard_error if self.bias_error is None else np.hypot(self.standard_error, self.bias_error)
 
-        What an assumed density adds (``bias_not_included``) is not in them.
+    def critical(self, level: float = 0.95, simultaneous: bool = False) -> tuple[float, str]:
+        """How many ``spread`` an interval reaches to each side, and by which rule.
+
+        "pointwise": the normal quantile. "sup-t": the ``level`` quantile of the largest error over all answers, each
+        in its spread, from their joint law. "Bonferroni" where that law is not known: right, but wider.
         """
-        half = _z(level) * self.standard_error
+        if not simultaneous or len(self) < 2:
+            return pointwise_quantile(level), "pointwise"
+        spread, draws = self.spread.reshape(-1), None if self.joint is None else self.joint()
+        if draws is None:
+            return bonferroni_quantile(int((spread > 0).sum()), level), "Bonferroni"
+        return largest_quantile(draws, spread, level), "sup-t"
+
+    def half_width(self, level: float = 0.95, simultaneous: bool = False) -> Floats:
+        """How far intervals reach to each side before they are clipped to [0, 1]."""
+        found: Floats = self.critical(level, simultaneous)[0] * self.spread
+        return found
+
+    def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """Intervals, clipped to [0, 1].
+
+        Pointwise: each holds the truth with probability ``level``. Simultaneous: with this probability all of them do.
+        Where ``bias_not_included`` is set, what an assumed density adds is not in them.
+        """
+        half = self.half_width(level, simultaneous)
         return np.clip(self.values - half, 0.0, 1.0), np.clip(self.values + half, 0.0, 1.0)
 
+    def reshaped(self, shape: tuple[int, ...]) -> Answers:
+        """The same answers as a table."""
+        bias = None if self.bias_error is None else self.bias_error.reshape(shape)
+        values, error = self.values.reshape(shape), self.standard_error.reshape(shape)
+        return replace(
+            self,
+            values=values,
+            standard_error=error,
+            bias_error=bias,
+            bias_not_included=self.bias_not_included.reshape(shape),
+        )
+
     def columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
-        """Labels, share, standard error, interval and mark as flat columns."""
+        """Labels, share, errors, both intervals and mark as flat columns."""
         low, high = self.interval(level)
-        numbers = {"share": self.values, "standard_error": self.standard_error, "low": low, "high": high}
+        all_low, all_high = self.interval(level, simultaneous=True)
+        numbers = {
+            "share": self.values,
+            "standard_error": self.standard_error,
+            "bias_error": np.zeros_like(self.values) if self.bias_error is None else self.bias_error,
+            "low": low,
+            "high": high,
+            "simultaneous_low": all_low,
+            "simultaneous_high": all_high,
+        }
         flat = {name: column.reshape(-1) for name, column in numbers.items()}
-        marks = self.bias_not_included.reshape(-1)
-        return {**self.labels, **flat, "bias_not_included": marks}
+        return {**self.labels, **flat, "bias_not_included": self.bias_not_included.reshape(-1)}
 
     def to_frame(self, backend: Backend | None = None, level: float = 0.95) -> Any:
         """The columns as a pandas or Polars frame, whichever is installed; without them a dict of arrays."""
         return frame(self.columns(level), backend)
 
     def table(self, truth: ArrayLike | None = None, level: float = 0.95) -> str:
-        """The answers as text, in percent, with the true shares beside them where they are given."""
+        """The answers as text, in percent, with the true shares beside them where they are given.
+
+        The standard error is of noise and bias together.
+        """
         given = self.columns(level)
         labels = [name for name in given if name in self.labels] or ["query"]
         if not self.labels:
             given["query"] = np.arange(len(self))
         head = [*labels, "share", "std. error", f"{100 * level:g} % interval"]
-        rows = [
-            [*(str(given[name][i]) for name in labels), _percent(share, mark), _percent(error), _between(low, high)]
-            for i, (share, error, low, high, mark) in enumerate(
-                zip(*(given[k] for k in ("share", "standard_error", "low", "high", "bias_not_included")), strict=True)
+        together = len(self) > 1
+        rows = []
+        for i, (share, error) in enumerate(zip(self.values.reshape(-1), self.spread.reshape(-1), strict=True)):
+            mark, ends = bool(given["bias_not_included"][i]), (given["low"][i], given["high"][i])
+            rows.append(
+                [*(str(given[name][i]) for name in labels), _percent(share, mark), _percent(error), _between(*ends)]
             )
-        ]
+            if together:
+                rows[-1].append(_between(given["simultaneous_low"][i], given["simultaneous_high"][i]))
+        if together:
+            head.append("simultaneous")
         if truth is not None:
             head.append("truth")
             for row, true in zip(rows, np.asarray(truth, float).reshape(-1), strict=True):
                 row.append(_percent(true))
-        notes = [BIAS_NOTE] * bool(self.bias_not_included.any()) + [INCONSISTENT_NOTE] * (not self.consistent)
-        return "\n".join([text_table(head, rows, left=len(labels)), *notes])
+        return "\n".join([text_table(head, rows, left=len(labels)), *self.notes(level)])
+
+    def notes(self, level: float = 0.95) -> list[str]:
+        """What a reader of the intervals must know, a line each."""
+        notes = [] if len(self) < 2 else [simultaneous_note(len(self), level, self.critical(level, True)[1])]
+        return notes + [BIAS_NOTE] * bool(self.bias_not_included.any()) + [INCONSISTENT_NOTE] * (not self.consistent)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Quantiles:
-    """Values below which given shares of the people lie, read off one cumulative curve.
-
-    The curve is monotone; an error of ``share_error`` in its height moves the place where it is crossed. The
-    standard error is half the way between the places one standard error below and above (the delta method, with
-    the slope over that stretch); intervals are read off in the same way, so they stay inside the declared range.
-    """
-
-    attribute: Attribute
-    levels: Floats  # (k,)
-    share_error: Floats  # (k,) standard error of the curve where it crosses a level
-    places: Floats  # (c,) positions among the codes
-    curve: Floats  # (c,) share of people below each
-    bias_not_included: Bools  # (k,)
-
-    def _numbers(self, levels: Floats) -> Floats:
-        clipped = np.clip(levels, 0.0, 1.0)
-        return numbers_at(self.attribute, np.interp(clipped, self.curve, self.places))
-
-    @property
-    def values(self) -> NDArray[Any]:
-        """The quantiles in the user's units."""
-        return spoken(self.attribute, self._numbers(self.levels))
-
-    @property
-    def standard_error(self) -> Floats:
-        """In the user's units: days for dates, seconds for times, codes for categories."""
-        below, above = self._numbers(self.levels - self.share_error), self._numbers(self.levels + self.share_error)
-        return (above - below) / 2
-
-    def interval(self, level: float = 0.95) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Pointwise intervals in the user's units."""
-        half = _z(level) * self.share_error
-        low, high = self._numbers(self.levels - half), self._numbers(self.levels + half)
-        return spoken(self.attribute, low), spoken(self.attribute, high)
-
-    def columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
-        """Level, value, standard error, interval and mark."""
-        low, high = self.interval(level)
-        found = {"level": self.levels, self.attribute.name: self.values, "standard_error": self.standard_error}
-        return {**found, "low": low, "high": high, "bias_not_included": self.bias_not_included}
-
-    def to_frame(self, backend: Backend | None = None, level: float = 0.95) -> Any:
-        """The columns as a data frame, or as a dict of arrays."""
-        return frame(self.columns(level), backend)
-
-    def texts(self, level: float = 0.95) -> list[str]:
-        """Each quantile with its interval, as people read it."""
-        half = _z(level) * self.share_error
-        numbers = (self._numbers(levels) for levels in (self.levels, self.levels - half, self.levels + half))
-        errors = self.standard_error
-        written = ([text(self.attribute, x, e) for x, e in zip(xs, errors, strict=True)] for xs in numbers)
-        return [f"{value} [{low}, {high}]" for value, low, high in zip(*written, strict=True)]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Mean:
-    """An average with its standard error. The middle of each bucket stands for the values inside it."""
-
-    attribute: Attribute
-    number: float
-    standard_error: float  # in the user's units; days for dates, seconds for times
-    bias_not_included: bool
-
-    @property
-    def value(self) -> Any:
-        """The average in the user's units: a float, or a moment for dates and times."""
-        return spoken_mean(self.attribute, self.number)
-
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """The normal interval, clipped to the declared range."""
-        half = _z(level) * self.standard_error
-        low, high = max(self.number - half, self.attribute.lo), min(self.number + half, self.attribute.hi)
-        return spoken_mean(self.attribute, low), spoken_mean(self.attribute, high)
-
-    def __str__(self) -> str:
-        error = " ".join(filter(None, [_two_digits(self.standard_error), unit(self.attribute)]))
-        return f"{text(self.attribute, self.number, self.standard_error)} (standard error {error})"
+def simultaneous_note(count: int, level: float, rule: str) -> str:
+    """What the simultaneous intervals are."""
+    return f"simultaneous: with {100 * level:g} % probability all {count} intervals hold at once ({rule})"
 
 
 def frame(columns: Mapping[str, NDArray[Any]], backend: Backend | None = None) -> Any:
@@ -196,20 +179,6 @@ def _for_polars(column: NDArray[Any]) -> Any:
     if column.dtype.kind == "M" and np.datetime_data(column.dtype)[0] == "s":
         return column.astype("datetime64[ms]")
     return column.tolist() if column.dtype == object else column
-
-
-def _z(level: float) -> float:
-    if not 0 < level < 1:
-        raise ValueError(f"expected 0 < level < 1, got {level!r}")
-    return NormalDist().inv_cdf((1 + level) / 2)
-
-
-def _two_digits(number: float) -> str:
-    """A size to two digits, without an exponent."""
-    if not 0 < number < np.inf:
-        return f"{number:g}"
-    places = 1 - int(np.floor(np.log10(number)))
-    return f"{round(number, places):,.{max(places, 0)}f}"
 
 
 def _percent(share: float, mark: bool = False) -> str:

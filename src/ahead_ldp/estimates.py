@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from math import prod
+from dataclasses import replace
+from functools import cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -17,23 +18,26 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp import drawing
-from ahead_ldp.answers import Answers, Backend, Mean, Quantiles, frame, text_table
+from ahead_ldp.answers import Answers, Backend, frame, text_table
 from ahead_ldp.coding import bucket_label
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.device.codes import Attribute, Schema
+from ahead_ldp.inference.bands import normal_draws
 from ahead_ldp.origins import Origin
+from ahead_ldp.quantiles import Mean, Quantiles
 from ahead_ldp.queries import Query, Snap, parse_query
 from ahead_ldp.schema import Ints
 from ahead_ldp.slices import (
+    around_levels,
     blocks,
     cells,
     covariance,
     crossed_curve,
     histogram_bins,
     joint_shares,
-    neighbours,
     proper,
     slices,
+    taken_together,
 )
 from ahead_ldp.units import centres, decode, numbers_at, numbers_of, positions_after, spoken
 from ahead_ldp.workloads import Workload
@@ -45,7 +49,6 @@ Bools = NDArray[np.bool_]
 RandomState = int | Generator | None
 
 MOST_POINTS = 1024  # of a curve, where the caller does not say which
-_MOST_CELLS = 2**22  # of a domain whose joint distribution is sampled cell by cell
 _MOST_TERMS = 64  # queries of a linear combination whose covariances are found pair by pair
 _QUARTILES = (0.25, 0.5, 0.75)
 
@@ -69,21 +72,34 @@ class Estimate(ABC):
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
         """Answers to a workload of boxes; ``errors=False`` leaves the standard errors out (NaN) and is faster."""
 
+    def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)
+        """Draws from the joint law of the errors (answer less truth) of the answers to a workload.
+
+        They hold everything that ``answer`` puts into its errors: each column has mean near 0 and the answer's
+        ``spread``, and columns vary together as the errors do. The same call gives the same draws. Simultaneous
+        intervals use them for the largest |error| / spread over all queries; None where no joint law is known, and
+        they are then Bonferroni's. Here they are normal, with covariances from the variances of sums of two answers,
+        for at most 64 queries.
+        """
+        known = workload.n <= _MOST_TERMS and np.isfinite(self.answer(workload).spread).all()
+        return normal_draws(covariance(lambda w: self.answer(w).spread, workload), draws) if known else None
+
+    def answer_jointly(self, workload: Workload, *, errors: bool = True) -> Answers:
+        """Answers that know their joint law, for simultaneous intervals; it is worked out when it is asked for."""
+        found = self.answer(workload, errors=errors)
+        joint = cache(partial(self.joint_errors, workload)) if errors and found.joint is None else found.joint
+        return replace(found, joint=joint, consistent=self.consistent)
+
     def linear(self, workload: Workload, weights: Floats) -> Answers:  # (k, n) -> k
         """Weighted sums of the answers to a workload, one for each row of weights, with standard errors.
 
-        Covariances come from the variances of sums of two answers. Beyond 64 queries neighbours in the workload
-        are taken together, with their average weight, for the error alone.
+        Here they hold noise and bias together. Covariances come from the variances of sums of two answers. Beyond
+        64 queries neighbours in the workload are taken together, with their average weight, for the error alone.
         """
         found = self.answer(workload)
-        groups = neighbours(workload.n, _MOST_TERMS)
-        merged = Workload(workload.sizes, workload.boxes, groups[workload.owner], int(groups[-1]) + 1)
-        counts = np.bincount(groups)
-        average = np.stack([np.bincount(groups, weights=row) for row in weights]) / counts
-        if np.isfinite(found.standard_error).all():
-            variance = np.einsum(
-                "ki,ij,kj->k", average, covariance(lambda w: self.answer(w).standard_error, merged), average
-            )
+        merged, average = taken_together(workload, weights, _MOST_TERMS)
+        if np.isfinite(found.spread).all():
+            variance = np.einsum("ki,ij,kj->k", average, covariance(lambda w: self.answer(w).spread, merged), average)
         else:
             variance = np.full(len(weights), np.inf)
         error = np.sqrt(np.maximum(variance, 0.0))
@@ -98,9 +114,8 @@ class Estimate(ABC):
         ``snap`` moves ends inside a bucket to a border: "outward", "inward" or "nearest".
         """
         parsed = [parse_query(q) if isinstance(q, str) else q for q in queries]
-        found = self.answer(Workload.from_queries(self.schema, parsed, snap))
         texts = np.array([q if isinstance(q, str) else str(q) for q in queries], object)
-        return self._labelled(found, {"query": texts})
+        return self._labelled(Workload.from_queries(self.schema, parsed, snap), {"query": texts})
 
     def cdf(
         self,
@@ -121,8 +136,7 @@ class Estimate(ABC):
         else:
             ends = positions_after(a, numbers_of(a, points))
             labels = np.asarray(points)
-        found = self.answer(slices(self.schema, a.name, np.zeros(ends.size), ends), errors=errors)
-        return self._labelled(found, {a.name: labels})
+        return self._labelled(slices(self.schema, a.name, np.zeros(ends.size), ends), {a.name: labels}, errors)
 
     def quantiles(self, attribute: str | None = None, levels: ArrayLike = _QUARTILES) -> Quantiles:
         """The values below which these shares of the people lie, among those who have a value."""
@@ -132,17 +146,19 @@ class Estimate(ABC):
             raise ValueError(f"expected levels in [0, 1], got {levels!r}")
         places, curve = crossed_curve(self._shares, self.schema, a, wanted)
         at = np.interp(wanted, curve, places)
-        whole = float(a.ordered_size)
         if a.missing == "cell":  # F(x) - level F(end), over F(end)
-            lo, hi = np.append(np.zeros(at.size), at), np.append(at, np.full(at.size, whole))
+            lo, hi = np.append(np.zeros(at.size), at), np.append(at, np.full(at.size, float(a.ordered_size)))
             workload = slices(self.schema, a.name, lo, hi)
             total = self._shares(workload).reshape(2, -1).sum(axis=0)
             found = self.linear(workload, np.hstack([np.diag(1 - wanted), np.diag(-wanted)]))
-            error = found.standard_error / np.maximum(total, 1e-12)
-        else:
-            found = self.answer(slices(self.schema, a.name, np.zeros(at.size), at))
-            error = found.standard_error
-        return Quantiles(a, wanted, error, places, curve, found.bias_not_included)
+            scale, order = np.maximum(total, 1e-12), np.argsort(at)
+            error = np.interp(places, at[order], (found.spread / scale)[order])
+            return Quantiles(a, wanted, found.standard_error / scale, places, curve, found.bias_not_included, error)
+        found = self.answer(slices(self.schema, a.name, np.zeros(at.size), at))
+        around = around_levels(places, curve, wanted, found.spread)
+        near = self.answer_jointly(slices(self.schema, a.name, np.zeros(around.size), around))
+        error = np.interp(places, around, near.spread)
+        return Quantiles(a, wanted, found.standard_error, places, curve, found.bias_not_included, error, near)
 
     def histogram(
         self,
@@ -158,7 +174,7 @@ class Estimate(ABC):
         """
         a = self._attribute(attribute, ordered=bins is not None)
         lo, hi, labels = histogram_bins(a, bins)
-        return self._labelled(self.answer(slices(self.schema, a.name, lo, hi), errors=errors), {a.name: labels})
+        return self._labelled(slices(self.schema, a.name, lo, hi), {a.name: labels}, errors)
 
     def marginal(self, *attributes: str, errors: bool = True) -> Answers:
         """The share of people at every code of one attribute, or at every pair of codes of two (an array of both)."""
@@ -167,14 +183,11 @@ class Estimate(ABC):
             raise ValueError(f"expected one or two attributes for a marginal, got {len(names)}")
         chosen = [self.schema.attributes[self.schema.index(name)] for name in names]
         workload, index = cells(self.schema, names)
-        found = self.answer(workload, errors=errors)
         labels = {
             a.name: np.array([bucket_label(a, c) for c in range(a.size)], object)[place]
             for a, place in zip(chosen, index, strict=True)
         }
-        shape = tuple(a.size for a in chosen)
-        flags, error = found.bias_not_included.reshape(shape), found.standard_error.reshape(shape)
-        return Answers(found.values.reshape(shape), error, flags, labels, self.consistent)
+        return self._labelled(workload, labels, errors).reshaped(tuple(a.size for a in chosen))
 
     def mean(self, attribute: str | None = None) -> Mean:
         """The average of a numeric attribute among those who have a value."""
@@ -192,7 +205,8 @@ class Estimate(ABC):
         total = max(float(shares @ ones), 1e-12)
         number = float(shares @ middle) / total
         found = self.linear(workload, (middle - number * ones)[None] / total)  # a ratio, linearised
-        return Mean(a, number, float(found.standard_error[0]), bool(found.bias_not_included[0]))
+        bias = 0.0 if found.bias_error is None else float(found.bias_error[0])
+        return Mean(a, number, float(found.standard_error[0]), bool(found.bias_not_included[0]), bias)
 
     def sample(self, n: int, random_state: RandomState = None) -> dict[str, NDArray[Any]]:
         """Synthetic records in the user's units, a column for each attribute, drawn from the joint distribution.
@@ -207,14 +221,8 @@ class Estimate(ABC):
 
     def sample_codes(self, n: int, rng: Generator) -> Ints:  # -> (n, m)
         """Codes drawn from the joint distribution, every cell of which is asked for."""
-        sizes = self.schema.sizes
-        if prod(sizes) > _MOST_CELLS:
-            raise ValueError(
-                f"expected at most {_MOST_CELLS} combinations of codes to sample from, got {prod(sizes)}: "
-                "use fewer buckets or attributes, or the marginals of one or two attributes"
-            )
-        drawn = rng.choice(prod(sizes), size=n, p=proper(joint_shares(self._shares, self.schema)))
-        return np.stack(np.unravel_index(drawn, sizes), axis=1).astype(np.int64)
+        p = proper(joint_shares(self._shares, self.schema))
+        return np.stack(np.unravel_index(rng.choice(p.size, size=n, p=p), self.schema.sizes), axis=1).astype(np.int64)
 
     # Summaries, pictures, files.
 
@@ -282,8 +290,8 @@ class Estimate(ABC):
     def _shares(self, workload: Workload) -> Floats:
         return self.answer(workload, errors=False).values
 
-    def _labelled(self, found: Answers, labels: dict[str, NDArray[Any]]) -> Answers:
-        return Answers(found.values, found.standard_error, found.bias_not_included, labels, self.consistent)
+    def _labelled(self, workload: Workload, labels: dict[str, NDArray[Any]], errors: bool = True) -> Answers:
+        return replace(self.answer_jointly(workload, errors=errors), labels=labels)
 
     def _attribute(self, name: str | None, ordered: bool) -> Attribute:
         if name is None and len(self.schema.names) > 1:

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.covers import chunks, cover_weights, ends_inside
+from ahead_ldp.covers import chunks, cover_weights
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates import Answers, Estimate
 from ahead_ldp.inference.attribute_consistency import (
@@ -21,12 +21,12 @@ from ahead_ldp.inference.attribute_consistency import (
     make_consistent,
 )
 from ahead_ldp.inference.averaging import Averaged
-from ahead_ldp.inference.errors import linear_variance
+from ahead_ldp.inference.errors import cell_masses, linear_variance, uneven_functional, uneven_variance
 from ahead_ldp.inference.max_entropy import BLOCKS, MOST_ATTRIBUTES, fitted, is_feasible, solve, weighted_update
 from ahead_ldp.workloads import Workload, by_restriction
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 ENTROPY_WEIGHT = 0.05  # how much entropy may cost in misfit, in units of the noise: a tie-breaker, hardly a prior
 
@@ -66,6 +66,12 @@ class PairEstimate(Estimate):
         return max(averaged.tree.size for averaged in self.trees.values())
 
     @cached_property
+    def _cells(self) -> dict[Pair, tuple[Ints, Floats]]:
+        """The finest cells that reports tell about, and how much there may be in each."""
+        supported = {pair: averaged.supported for pair, averaged in self.trees.items()}
+        return {pair: (nodes, cell_masses(self.trees[pair], nodes)) for pair, nodes in supported.items()}
+
+    @cached_property
     def _typical_variance(self) -> dict[Pair, float]:
         """The variance of a pair's answer, over a few boxes of middling size: weighs the misfit of the pairs.
 
@@ -83,17 +89,17 @@ class PairEstimate(Estimate):
 
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
         """Answers; more than 16 restricted attributes in one query are refused."""
-        values = np.zeros(len(workload.boxes))
-        variance, cut = np.zeros(len(workload.boxes)), np.zeros(len(workload.boxes), bool)
+        values, variance, uneven = (np.zeros(len(workload.boxes)) for _ in range(3))
+        flagged = np.zeros(workload.n, bool)
         for attributes, boxes in by_restriction(self.schema.sizes, workload.boxes):
             for part in chunks(boxes.size, 4 * self._most_nodes if errors else 1):
                 some = boxes[part]
                 found = self._answer(attributes, workload.boxes[some][:, attributes], errors)
-                values[some], variance[some], cut[some] = found
-        flagged = np.zeros(workload.n, bool)
-        np.logical_or.at(flagged, workload.owner, cut)
+                values[some], variance[some], uneven[some] = found
+            if errors and len(attributes) > 2:  # what the most even joint distribution is off by is not known
+                flagged[workload.owner[boxes]] = True
         error = _sum_errors(workload, variance) if errors else np.full(workload.n, np.nan)
-        return Answers(workload.add_up(values), error, flagged)
+        return Answers(workload.add_up(values), error, flagged, bias_error=_sum_errors(workload, uneven))
 
     def infeasible_share(self, workload: Workload) -> float:
         """The share of queries on three or more attributes whose pair answers no distribution could have.
@@ -107,13 +113,13 @@ class PairEstimate(Estimate):
                 found.extend(is_feasible(fitted(blocks, self._noise(attributes))).tolist())
         return 1 - float(np.mean(found)) if found else 0.0
 
-    def _answer(self, attributes: tuple[int, ...], boxes: Floats, errors: bool) -> tuple[Floats, Floats, Bools]:
-        """Values, variances and flags of boxes (k, q, 2) on these attributes alone."""
+    def _answer(self, attributes: tuple[int, ...], boxes: Floats, errors: bool) -> tuple[Floats, Floats, Floats]:
+        """Values, variances and squared biases of boxes (k, q, 2) on these attributes alone."""
         k, q = len(boxes), len(attributes)
         if q > MOST_ATTRIBUTES:
             raise ValueError(f"expected a query to restrict at most {MOST_ATTRIBUTES} attributes, got {q}")
         if q == 0:
-            return np.ones(k), np.zeros(k), np.zeros(k, bool)
+            return np.ones(k), np.zeros(k), np.zeros(k)
         if q == 1:
             return self._answer_one(attributes[0], boxes[:, 0], errors)
         blocks = self._blocks(attributes, boxes)
@@ -128,14 +134,13 @@ class PairEstimate(Estimate):
             lifted = np.maximum(blocks, np.minimum(np.sqrt(noise), 0.25)[:, None])
             by_block = solve(lifted, noise).by_block if errors else solution.by_block
         if not errors:
-            return values, np.zeros(k), np.zeros(k, bool)
-        variance, cut = self._errors(attributes, boxes, by_block)
-        return values, variance, cut | (q > 2)
+            return values, np.zeros(k), np.zeros(k)
+        return values, *self._errors(attributes, boxes, by_block)
 
     def _noise(self, attributes: tuple[int, ...]) -> Floats:  # -> (pairs,)
         return np.array([self._typical_variance[pair] for pair in combinations(attributes, 2)])
 
-    def _answer_one(self, attribute: int, ranges: Floats, errors: bool) -> tuple[Floats, Floats, Bools]:
+    def _answer_one(self, attribute: int, ranges: Floats, errors: bool) -> tuple[Floats, Floats, Floats]:
         """One attribute: every pair with it gives the same answer, in and out of the range; their sum is 1.
 
         (Inside a code the shallowest pairs do: those whose last level all pairs have agreed on.)
@@ -147,16 +152,17 @@ class PairEstimate(Estimate):
         )
         values = (1 + inside - left - right) / 2
         if not errors:
-            return values, np.zeros(len(ranges)), np.zeros(len(ranges), bool)
-        variance, cut = np.zeros(len(ranges)), np.zeros(len(ranges), bool)
+            return values, np.zeros(len(ranges)), np.zeros(len(ranges))
+        variance, uneven = np.zeros(len(ranges)), np.zeros(len(ranges))
         for member, weight in attribute_weights(self._raw_grids, attribute).items():
             averaged = self.trees[member]
             total = np.zeros((len(ranges), averaged.tree.size))
             for part, sign in zip(_three(ranges, self.schema.sizes[attribute]), (0.5, -0.5, -0.5), strict=True):
                 total += sign * weight * cover_weights(averaged.tree, self._slab(member, attribute, part))
             variance += _variance(averaged, total)
-            cut |= ends_inside(averaged.tree, self._slab(member, attribute, ranges), averaged.supported)
-        return values, variance, cut
+            slab = self._slab(member, attribute, ranges)
+            uneven += weight**2 * uneven_variance(averaged.tree, *self._cells[member], slab)
+        return values, variance, uneven
 
     def _blocks(self, attributes: tuple[int, ...], boxes: Floats) -> Floats:  # (k, q, 2) -> (k, pairs, 4)
         """In/in, in/out, out/in and out/out of each pair, read from its tree."""
@@ -179,13 +185,13 @@ class PairEstimate(Estimate):
         boxes[:, pair.index(attribute)] = ranges
         return boxes
 
-    def _errors(self, attributes: tuple[int, ...], boxes: Floats, by_block: Floats) -> tuple[Floats, Bools]:
-        """Variances to first order: each tree's noise, as far as the answer moves with that tree's answers.
+    def _errors(self, attributes: tuple[int, ...], boxes: Floats, by_block: Floats) -> tuple[Floats, Floats]:
+        """Variances and squared biases to first order, as far as the answer moves with each tree's answers.
 
         The corrections that make the trees agree on attributes are neglected. A pair without reports has no say,
         and is not missed if other pairs tell of both its attributes.
         """
-        variance, cut = np.zeros(len(boxes)), np.zeros(len(boxes), bool)
+        variance, uneven = np.zeros(len(boxes)), np.zeros(len(boxes))
         told = {a for pair in combinations(attributes, 2) if _has_reports(self.trees[pair]) for a in pair}
         for k, (i, j) in enumerate(combinations(range(len(attributes)), 2)):
             pair = attributes[i], attributes[j]
@@ -193,12 +199,13 @@ class PairEstimate(Estimate):
             if not _has_reports(averaged) and told.issuperset(pair):
                 continue
             total = np.zeros((len(boxes), averaged.tree.size))
-            for b, block in enumerate(self._pair_parts(pair, boxes[:, i], boxes[:, j])):
+            parts = self._pair_parts(pair, boxes[:, i], boxes[:, j])
+            for b, block in enumerate(parts):
                 if by_block[:, k, b].any():
                     total += by_block[:, k, b, None] * sum(cover_weights(averaged.tree, box) for box in block)
             variance += _variance(averaged, total)
-            cut |= ends_inside(averaged.tree, boxes[:, [i, j]], averaged.supported)
-        return variance, cut
+            uneven += uneven_functional(averaged.tree, *self._cells[pair], parts, by_block[:, k])
+        return variance, uneven
 
 
 def _has_reports(averaged: Averaged) -> bool:

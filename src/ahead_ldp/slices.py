@@ -57,6 +57,13 @@ def neighbours(n: int, most: int) -> Ints:  # -> (n,)
     return np.arange(n) * min(n, most) // max(n, 1)
 
 
+def taken_together(workload: Workload, weights: Floats, most: int) -> tuple[Workload, Floats]:  # (k, n) -> (k, groups)
+    """At most ``most`` queries that are sums of neighbouring ones, and the average weight of each."""
+    groups = neighbours(workload.n, most)
+    merged = Workload(workload.sizes, workload.boxes, groups[workload.owner], int(groups[-1]) + 1)
+    return merged, np.stack([np.bincount(groups, weights=row) for row in weights]) / np.bincount(groups)
+
+
 def covariance(errors: Callable[[Workload], Floats], workload: Workload) -> Floats:  # -> (n, n)
     """Covariances of answers from standard errors alone: Cov(a, b) = (Var(a + b) - Var(a) - Var(b)) / 2."""
     own = errors(workload) ** 2
@@ -110,9 +117,25 @@ def crossed_curve(
         places = np.unique(np.concatenate([places, *finer]))
 
 
+def around_levels(places: Floats, curve: Floats, levels: Floats, error: Floats, most: int = 20) -> Floats:
+    """Places where the curve is within five errors of a level, at most so many for each, with the crossings."""
+    chosen = [np.interp(levels, curve, places)]
+    for level, e in zip(levels, error, strict=True):
+        first, last = np.interp([level - 5 * e, level + 5 * e], curve, places)
+        inside = places[(places >= first) & (places <= last)]
+        chosen.append(inside[np.unique(np.linspace(0, inside.size - 1, min(most, inside.size)).astype(np.int64))])
+        chosen.append(np.array([first, last]))
+    return np.unique(np.concatenate(chosen))
+
+
 def joint_shares(shares: Shares, schema: Schema, at_once: int = 2**18) -> Floats:  # -> (cells,)
     """The share of people in every combination of codes, the last attribute fastest."""
     sizes, found = schema.sizes, []
+    if prod(sizes) > _MOST_CELLS:
+        raise ValueError(
+            f"expected at most {_MOST_CELLS} combinations of codes to sample from, got {prod(sizes)}: "
+            "use fewer buckets or attributes, or the marginals of one or two attributes"
+        )
     for start in range(0, prod(sizes), at_once):
         index = np.stack(np.unravel_index(np.arange(start, min(start + at_once, prod(sizes))), sizes), axis=1)
         found.append(shares(Workload.from_codes(schema, np.stack([index, index], axis=-1))))

@@ -9,18 +9,26 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ahead_ldp.covers import Answerer, chunks, cover_weights, ends_inside
+from ahead_ldp.covers import Answerer, chunks, cover_weights
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates import Answers, Estimate
 from ahead_ldp.inference.averaging import Averaged
-from ahead_ldp.inference.errors import linear_variance
+from ahead_ldp.inference.bands import normal_draws, with_spread
+from ahead_ldp.inference.errors import (
+    cell_masses,
+    linear_covariance,
+    linear_variance,
+    uneven_covariances,
+    uneven_variance,
+)
 from ahead_ldp.slices import proper
 from ahead_ldp.trees import Tree
 from ahead_ldp.workloads import Workload
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+
+_MOST_TOGETHER = 1024  # queries whose errors are drawn together
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,45 +57,62 @@ class TreeEstimate(Estimate):
     def _supported(self) -> Ints:
         return self.averaged.supported
 
+    @cached_property
+    def _masses(self) -> Floats:
+        return cell_masses(self.averaged, self._supported)
+
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
-        """Answers with the standard errors of the linear pipeline (``inference.errors``)."""
-        values = workload.add_up(self._answerer.answer(workload.boxes))
+        """Answers with the errors of the linear pipeline, and of evenness in cells (``inference.errors``)."""
+        values, unmarked = workload.add_up(self._answerer.answer(workload.boxes)), np.zeros(workload.n, bool)
         if not errors:
-            return Answers(values, np.full(workload.n, np.nan), np.zeros(workload.n, bool))
-        variance, cut = np.empty(workload.n), np.zeros(workload.n, bool)
+            return Answers(values, np.full(workload.n, np.nan), unmarked)
+        variance, uneven = np.empty(workload.n), np.zeros(workload.n)
         order = np.argsort(workload.owner, kind="stable")
         starts = np.searchsorted(workload.owner[order], np.arange(workload.n + 1))
         for part in chunks(workload.n, 4 * self.tree.size):
             queries = range(*part.indices(workload.n))
             boxes = order[starts[queries.start] : starts[queries.stop]]
-            variance[part], cut[part] = self._errors(workload, boxes, queries)
-        return Answers(values, np.sqrt(variance), cut)
+            weights, owner = np.zeros((len(queries), self.tree.size)), workload.owner[boxes] - queries.start
+            np.add.at(weights, owner, cover_weights(self.tree, workload.boxes[boxes]))
+            variance[part] = self._variance(weights)
+            extra = uneven_variance(self.tree, self._supported, self._masses, workload.boxes[boxes])
+            uneven[part] = np.bincount(owner, extra, len(queries))
+        return Answers(values, np.sqrt(variance), unmarked, bias_error=np.sqrt(uneven))
 
-    def _errors(self, workload: Workload, boxes: Ints, queries: range) -> tuple[Floats, Bools]:
-        weights = np.zeros((len(queries), self.tree.size))
-        cut = np.zeros(len(queries), bool)
-        place = workload.owner[boxes] - queries.start
-        np.add.at(weights, place, cover_weights(self.tree, workload.boxes[boxes]))
-        np.logical_or.at(cut, place, ends_inside(self.tree, workload.boxes[boxes], self._supported))
-        return self._variance(weights), cut
+    def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)
+        """Normal draws with the covariance of the answers' errors; None beyond 1024 queries, or without reports."""
+        if workload.n > _MOST_TOGETHER or not self._has_reports:
+            return None
+        weights = np.zeros((workload.n, self.tree.size))
+        np.add.at(weights, workload.owner, cover_weights(self.tree, workload.boxes))
+        covariance = linear_covariance(self.averaged, weights)
+        for rows, extra in uneven_covariances(self.tree, self._supported, self._masses, workload.boxes):
+            owner = workload.owner[rows]
+            np.add.at(covariance, (owner[:, None], owner), extra)
+        return with_spread(normal_draws(covariance, draws), self.answer(workload).spread)
+
+    @property
+    def _has_reports(self) -> bool:
+        return any(m.n for m in self.averaged.measurements)
 
     def _variance(self, weights: Floats) -> Floats:  # (k, nodes) -> (k,)
         """The pipeline's; without reports infinite, except for the whole domain, whose frequency is 1."""
-        if any(m.n for m in self.averaged.measurements):
+        if self._has_reports:
             return linear_variance(self.averaged, weights)
         whole = self.tree.is_split[0] | np.isin(weights[:, 0], (0.0, 1.0))
         return np.where((weights[:, 1:] == 0).all(axis=1) & whole, 0.0, np.inf)
 
     def linear(self, workload: Workload, weights: Floats) -> Answers:  # (k, n) -> k
-        """Weighted sums of answers; the standard errors are those of one linear functional of the nodes, as above."""
-        total = np.zeros((len(weights), self.tree.size))
-        flagged = np.zeros(len(weights), bool)
+        """Weighted sums of answers; the errors are those of one linear functional of the nodes, as above."""
+        total, uneven = np.zeros((len(weights), self.tree.size)), np.zeros(len(weights))
         for part in chunks(len(workload.boxes), 4 * self.tree.size):
-            boxes, owner = workload.boxes[part], workload.owner[part]
-            total += weights[:, owner] @ cover_weights(self.tree, boxes)
-            cut = ends_inside(self.tree, boxes, self._supported)
-            flagged |= (weights[:, owner] != 0) @ cut
-        return Answers(total @ self.values, np.sqrt(self._variance(total)), flagged, {}, self.consistent)
+            total += weights[:, workload.owner[part]] @ cover_weights(self.tree, workload.boxes[part])
+        by_box = weights[:, workload.owner]
+        for rows, extra in uneven_covariances(self.tree, self._supported, self._masses, workload.boxes):
+            uneven += np.einsum("ki,ij,kj->k", by_box[:, rows], extra, by_box[:, rows])
+        error, bias = np.sqrt(self._variance(total)), np.sqrt(np.maximum(uneven, 0.0))
+        unmarked = np.zeros(len(weights), bool)
+        return Answers(total @ self.values, error, unmarked, {}, self.consistent, bias_error=bias)
 
     def sample_codes(self, n: int, rng: Generator) -> Ints:  # -> (n, m)
         """Codes drawn from the leaves, evenly inside each: any size of domain."""

@@ -42,7 +42,7 @@ def plot_tree(estimate: Estimate, truth: ArrayLike | None = None, level: float =
     mesh = _draw_levels(below, estimate)
     bar = figure.colorbar(mesh, ax=[above, below], label="people in a node, %", pad=0.01, aspect=35)
     bar.ax.yaxis.set_major_formatter("{x:g}")
-    footnote(figure, found)
+    footnote(figure, found, level=level)
     return figure
 
 

@@ -14,6 +14,7 @@ from ahead_ldp.figures.style import (
     BLACK,
     BLUE,
     HEAT,
+    SIMULTANEOUS,
     SKY,
     VERMILLION,
     dress,
@@ -46,6 +47,7 @@ def plot_estimate(
 ) -> Figure:
     """One attribute as a density with its intervals, or two as a heat map; the true counts beside it if given.
 
+    Of two bands the inner one holds for each bin, the outer one for all bins at once (``Answers.interval``).
     ``truth`` are counts or shares of every code. With ``ax`` it is drawn there, a heat map then without the truth.
     """
     names = attributes or estimate.schema.names
@@ -59,30 +61,33 @@ def plot_estimate(
     found = draw_density(drawn, estimate, chosen[0], truth, level)
     drawn.set_title(title_of(estimate), loc="right", fontsize="small")
     if ax is None:
-        footnote(figure, found)
+        footnote(figure, found, level=level)
     return figure
 
 
 def draw_density(ax: Axes, estimate: Estimate, a: Attribute, truth: ArrayLike | None, level: float = 0.95) -> Answers:
     """Draw one attribute's density on some axes; the answers that were drawn come back."""
     ends = blocks(a.ordered_size, a.ordered_size if a.labels else _MOST_BINS)
-    found = estimate.answer(slices(estimate.schema, a.name, ends[:-1].astype(float), ends[1:].astype(float)))
-    found = Answers(found.values, found.standard_error, found.bias_not_included, {}, estimate.consistent)
+    found = estimate.answer_jointly(slices(estimate.schema, a.name, ends[:-1].astype(float), ends[1:].astype(float)))
     borders = bin_borders(a, ends)
     height, what = _heights(a, borders)
-    low, high = found.interval(level)
+    (low, high), (all_low, all_high) = found.interval(level), found.interval(level, simultaneous=True)
     true = None if truth is None else np.add.reduceat(shares(truth, (a.size,))[: a.ordered_size], ends[:-1])
     mark = "*" if found.bias_not_included.any() else ""
     interval = f"{100 * level:g} % interval{mark}"
     if a.labels:
         middle = borders[:-1] + 0.5
         ax.bar(middle, found.values * height, width=0.7, color=SKY, label="estimate")
-        error = np.abs(np.stack([low, high]) - found.values) * height
-        ax.errorbar(middle, found.values * height, error, fmt="none", ecolor=BLUE, capsize=3, label=interval)
+        for ends_of, width, name in (((low, high), 3.0, interval), ((all_low, all_high), 1.0, SIMULTANEOUS)):
+            error = np.abs(np.stack(ends_of) - found.values) * height
+            ax.errorbar(
+                middle, found.values * height, error, fmt="none", ecolor=BLUE, elinewidth=width, capsize=3, label=name
+            )
         if true is not None:
             ax.plot(middle, true * height, "D", color=VERMILLION, markersize=5, label="truth")
     else:
-        ax.stairs(high * height, borders, baseline=low * height, fill=True, color=SKY, alpha=0.45, label=interval)
+        for (bottom, top), alpha, name in (((all_low, all_high), 0.25, SIMULTANEOUS), ((low, high), 0.45, interval)):
+            ax.stairs(top * height, borders, baseline=bottom * height, fill=True, color=SKY, alpha=alpha, label=name)
         ax.stairs(found.values * height, borders, color=BLUE, linewidth=1.6, baseline=None, label="estimate")
         if true is not None:
             ax.stairs(true * height, borders, color=BLACK, linewidth=1.0, linestyle="--", baseline=None, label="truth")

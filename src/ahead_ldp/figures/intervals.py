@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.answers import Answers
-from ahead_ldp.figures.style import BLUE, VERMILLION, figure_of, footnote, legend_above, new_figure
+from ahead_ldp.figures.style import BLUE, SIMULTANEOUS, VERMILLION, figure_of, footnote, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,18 +18,22 @@ if TYPE_CHECKING:
 def plot_answers(
     answers: Answers, truth: ArrayLike | None = None, ax: Axes | None = None, level: float = 0.95
 ) -> Figure:
-    """A row for each answer: the estimate, its interval, and the true share if given; ``*`` as in a table."""
+    """A row for each answer: the estimate, its interval, and the true share if given; ``*`` as in a table.
+
+    The thick line is the pointwise interval, the thin one is part of intervals that all hold at once.
+    """
     n = len(answers)
     figure = new_figure(7.0, 1.4 + 0.32 * n) if ax is None else figure_of(ax)
     drawn = figure.add_subplot() if ax is None else ax
     values, marks = 100 * answers.values.reshape(-1), answers.bias_not_included.reshape(-1)
-    low, high = (100 * side.reshape(-1) for side in answers.interval(level))
     rows = np.arange(n)
-    error = np.stack([np.maximum(values - low, 0.0), np.maximum(high - values, 0.0)])
     drawn.errorbar(
-        values, rows, xerr=error, fmt="o", color=BLUE, capsize=3, markersize=5,
+        values, rows, xerr=_sides(answers, level, False), fmt="o", color=BLUE, elinewidth=2.5, capsize=3, markersize=5,
         label=f"estimate, {100 * level:g} % interval{'*' * bool(marks.any())}",
     )  # fmt: skip
+    if n > 1:
+        sides = _sides(answers, level, True)
+        drawn.errorbar(values, rows, xerr=sides, fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2, label=SIMULTANEOUS)
     if truth is not None:
         true = np.asarray(truth, float).reshape(-1)
         if true.size != n:
@@ -44,8 +48,15 @@ def plot_answers(
     drawn.spines[["top", "right"]].set_visible(False)
     legend_above(drawn)
     if ax is None:
-        footnote(figure, answers)
+        footnote(figure, answers, level=level)
     return figure
+
+
+def _sides(answers: Answers, level: float, simultaneous: bool) -> NDArray[np.float64]:  # -> (2, n)
+    """How far the intervals reach to the left and to the right, in percent."""
+    low, high = (side.reshape(-1) for side in answers.interval(level, simultaneous))
+    values = answers.values.reshape(-1)
+    return 100 * np.stack([np.maximum(values - low, 0.0), np.maximum(high - values, 0.0)])
 
 
 def _names(answers: Answers) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ahead_ldp.answers import Answers
+from ahead_ldp.answers import Answers, simultaneous_note
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates import Estimate
 
@@ -23,6 +23,7 @@ YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 HEAT = "cividis"  # perceptually even, and the same for most kinds of colour vision
 
 NOTE = "* even density assumed inside cells that were not divided further; the bias of that is not in the interval"
+SIMULTANEOUS = "simultaneous"  # what a legend calls intervals that all hold at once
 _MOST_TICKS = 24
 
 
@@ -81,9 +82,10 @@ def legend_above(ax: Axes) -> None:
         )  # fmt: skip
 
 
-def footnote(figure: Figure, *answers: Answers) -> None:
-    """Say below the picture what the intervals leave out."""
-    notes = [NOTE] * any(bool(a.bias_not_included.any()) for a in answers)
+def footnote(figure: Figure, *answers: Answers, level: float = 0.95) -> None:
+    """Say below the picture what the intervals are and what they leave out."""
+    notes = [simultaneous_note(len(a), level, a.critical(level, True)[1]) for a in answers if len(a) > 1]
+    notes += [NOTE] * any(bool(a.bias_not_included.any()) for a in answers)
     notes += ["The estimate is not consistent: ranges may differ from the sum of their parts."] * any(
         not a.consistent for a in answers
     )

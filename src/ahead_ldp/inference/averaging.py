@@ -17,12 +17,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurement:
-    """What one group said: estimates of the frequencies of some nodes, which tile the domain."""
+    """What one group said: estimates of the frequencies of some nodes, which tile the domain.
+
+    ``projected``: they were brought to non-negative values of sum 1 (Norm-Sub).
+    """
 
     nodes: Ints  # (cells,) the node behind each cell
     estimate: Floats  # (cells,)
     n: int
     oracle: LinearOracle
+    projected: bool = False
 
     @property
     def precision(self) -> float:

@@ -1,0 +1,87 @@
+"""Noisy frequencies of the cells of several partitions of one ordered attribute, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ahead_ldp.oracles import LinearOracle
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellEstimates:
+    """Noisy frequencies of the cells of one partition of the codes 0 .. d-1."""
+
+    borders: Ints  # (cells + 1,) rising from 0 to d
+    estimate: Floats  # (cells,)
+    precision: Floats  # (cells,) inverse variances about the truth once the sum is known
+
+    @classmethod
+    def of(cls, borders: Ints, estimate: Floats, n: int, oracle: LinearOracle) -> CellEstimates:
+        """What a group of n people said through an oracle.
+
+        A common shift of all cells says nothing about a density, so the variance is Var - Cov, at these frequencies,
+        and the chance of who fell into the group comes on top.
+        """
+        if n == 0:
+            return cls(borders, estimate, np.zeros(estimate.size))
+        m, f = oracle.moments, np.clip(estimate, 0.0, 1.0)
+        f = 0.5 * f + 0.5 / estimate.size  # the estimates are noisy themselves, and weights must not follow the noise
+        cov = m.cross + (m.cross_own - m.cross) * 2 * f
+        return cls(borders, estimate, n / (f * m.own + (1 - f) * m.other - cov + f))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellData:
+    """The estimates of all different cells side by side, as differences of the curve at the borders that occur."""
+
+    borders: Ints  # (b + 1,) all that occur
+    first: Ints  # (cells,) where each cell begins among them
+    last: Ints  # (cells,)
+    estimate: Floats  # (cells,) in their standard deviations
+    root: Floats  # (cells,) square root of the precision
+    within: float  # misfit among estimates of the same cell
+    freedom: float  # of the whole misfit
+
+    @classmethod
+    def of(cls, given: Sequence[CellEstimates], total: float) -> CellData:
+        """Estimates of the same cell are pooled; ``total`` is what all cells of a partition sum to."""
+        borders = np.unique(np.concatenate([g.borders for g in given]))
+        places = [np.searchsorted(borders, g.borders) for g in given]
+        key = np.concatenate([p[:-1] * borders.size + p[1:] for p in places])
+        cells, which = np.unique(key, return_inverse=True)
+        y = np.concatenate([g.estimate for g in given]) / total
+        precision = np.concatenate([g.precision for g in given]) * total**2
+        summed = np.bincount(which, precision)
+        pooled = np.bincount(which, precision * y) / np.maximum(summed, 1e-300)
+        within = float(precision @ (y - pooled[which]) ** 2)
+        freedom = y.size - sum(abs(g.estimate.sum() - total) < 1e-9 for g in given)
+        root = np.sqrt(summed)
+        return cls(borders, cells // borders.size, cells % borders.size, pooled * root, root, within, float(freedom))
+
+    def cells(self, sums: Floats) -> Floats:  # (b, ...) -> (cells, ...)
+        """From sums between neighbouring borders to sums over the cells, in the estimates' standard deviations."""
+        below = from_zero(sums)
+        found: Floats = (below[self.last] - below[self.first]) * self.root.reshape(-1, *(1,) * (sums.ndim - 1))
+        return found
+
+    def residual(self, x: Floats) -> Floats:  # (d,) -> (cells,)
+        """Estimates less the cells' sums of x, in their standard deviations."""
+        return self.estimate - self.cells(np.add.reduceat(x, self.borders[:-1]))
+
+    def jacobian(self, basis: Floats, x: Floats) -> Floats:  # (d, k), (d,) -> (cells, k)
+        """How the cells move with the coefficients of x = softmax(basis @ beta)."""
+        sums = np.add.reduceat(x[:, None] * basis, self.borders[:-1], axis=0)
+        c = np.add.reduceat(x, self.borders[:-1])
+        return self.cells(sums - c[:, None] * sums.sum(axis=0))
+
+
+def from_zero(x: Floats) -> Floats:  # (d, ...) -> (d + 1, ...)
+    """Sums of everything before each place."""
+    return np.concatenate([np.zeros((1, *x.shape[1:])), np.cumsum(x, axis=0)])

@@ -1,0 +1,242 @@
+"""How two attributes depend on each other, beyond their margins: a smooth log-linear model with learned shrinkage.
+
+A pair's table is the product of its margins times exp(g), brought back to the margins by proportional fitting; g is a
+sum of products of smooth functions of the two ranks. Coefficients are normal with a variance for each degree of
+roughness, which the reports themselves choose (empirical Bayes): without dependence they shrink towards 0, and the
+table to the product. What the functions cannot express is added cell by cell, as far as it stands out of the noise.
+
+The first function is the normal score of the rank, so a Gaussian copula of any correlation needs one coefficient:
+its logarithm is z w r / (1 - r^2) and terms of z or w alone, which the margins take care of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ahead_ldp.inference.proportional_fitting import fit_margins, margin_scales, margin_system, scaled
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_STEPS = 40
+_LIMIT = 30.0  # of g, so that exp stays finite
+_PRIOR_SD = 0.7  # of the first coefficient before anything is known
+_ROUGHER = 3.0  # prior variances fall with this power of the roughness
+_SMALL = 0.001
+_WIDTHS = np.array([0.0, 0.1, 0.3, 1.0, 3.0])  # of departures of single cells, relative to a typical mass
+_BELIEF = np.array([10.0, 0.5, 0.5, 0.5, 0.5])  # people's worth of cells: most do not depart
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Basis:
+    """Functions on the bins of one attribute, orthonormal under the bins' masses and to the constant."""
+
+    functions: Floats  # (bins, k)
+    roughness: Ints  # (k,) from 1
+
+    @classmethod
+    def of(cls, mass: Floats, most: int, nominal: bool = False, missing: bool = False) -> Basis:
+        """The normal score of the rank, then cosines of it; contrasts for nominal bins and for the missing one."""
+        from scipy.special import ndtri
+
+        bins = mass.size
+        mass = np.maximum(mass / mass.sum(), 1e-9)
+        parts: list[Floats] = []
+        if nominal:
+            parts.append(np.eye(bins)[:, np.argsort(-mass, kind="stable")[: min(bins - 1, 2 * most)]])
+            roughness = np.ones(parts[0].shape[1], np.int64)
+        else:
+            ordered = bins - missing
+            rank = np.cumsum(mass[:ordered]) - mass[:ordered] / 2
+            rank /= mass[:ordered].sum()
+            found = [ndtri(rank), *(np.cos(np.pi * k * rank) for k in range(2, most + 1))][: max(ordered - 1, 0)]
+            roughness = np.arange(1, len(found) + 1)
+            if missing:
+                parts.append(np.eye(bins)[:, -1:])
+                roughness = np.concatenate([[1], roughness]) if ordered else np.array([], np.int64)
+            parts += [np.pad(f, (0, int(missing)))[:, None] for f in found]
+        root = np.sqrt(mass)[:, None]
+        q, r = np.linalg.qr(np.hstack([root, *(p * root for p in parts)]))
+        functions = (q * np.where(np.diag(r) < 0, -1.0, 1.0) / root)[:, 1:]
+        return cls(functions, roughness[: functions.shape[1]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridReport:
+    """What a pair's group said: a frequency for each cell of a grid of bins, all with one variance."""
+
+    rows: Ints  # (g,) the bins at which the rows begin
+    columns: Ints  # (h,)
+    values: Floats  # (g, h)
+    variance: float  # of a cell, the sum of all being known; infinite without reports
+
+    def sums(self, table: Floats) -> Floats:  # (bins, bins, ...) -> (g, h, ...)
+        """A table of bins on the cells of the grid."""
+        found: Floats = np.add.reduceat(np.add.reduceat(table, self.rows, axis=0), self.columns, axis=1)
+        return found
+
+    def spread(self, cells: Floats, shape: tuple[int, int]) -> Floats:  # (g, h) -> (bins, bins)
+        """Each bin gets the number of its cell."""
+        rows, columns = np.diff(self.rows, append=shape[0]), np.diff(self.columns, append=shape[1])
+        return np.repeat(np.repeat(cells, rows, axis=0), columns, axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interaction:
+    """A pair's table of bins with its margins, and how uncertain its dependence is."""
+
+    table: Floats  # (r, c)
+    bases: tuple[Basis, Basis]
+    coefficients: Floats  # (k l,)
+    covariance: Floats  # (k l, k l)
+    report: GridReport | None  # the finest; None: nobody was asked
+    cell_variance: Floats  # (g, h) of the departures of its single cells
+
+    def answers(self, first: Floats, second: Floats) -> Floats:  # (n, r), (n, c) -> (n,)
+        """The mass of boxes that cover these shares of the bins."""
+        found: Floats = ((first @ self.table) * second).sum(axis=1)
+        return found
+
+    def slopes(self, first: Floats, second: Floats) -> tuple[Floats, Floats, Floats]:
+        """How boxes move with the row masses (n, r), the column masses (n, c) and the coefficients (n, k l)."""
+        r = len(self.table)
+        weights = np.hstack([first * (second @ self.table.T), second * (first @ self.table)])
+        by_margin: Floats = np.linalg.solve(margin_system(self.table), weights.T).T.astype(float, copy=False)
+        b1, b2 = (b.functions for b in self.bases)
+        inner = np.einsum("ij,njl->nil", self.table, second[:, :, None] * b2)
+        direct = np.einsum("ni,ik,nil->nkl", first, b1, inner)
+        row_sums = b1[:, :, None] * (self.table @ b2)[:, None, :]  # (r, k, l)
+        column_sums = (self.table.T @ b1)[:, :, None] * b2[:, None, :]
+        direct -= np.tensordot(by_margin[:, :r], row_sums, 1) + np.tensordot(by_margin[:, r:], column_sums, 1)
+        return by_margin[:, :r], by_margin[:, r:], direct.reshape(len(first), -1)
+
+    def cell_slopes(self, first: Floats, second: Floats) -> Floats:  # (n, r), (n, c) -> (n, g h)
+        """How boxes move with departures of single cells: the share of a cell inside, less the margins' part."""
+        assert self.report is not None
+        sides = []
+        for shares, mass, starts in (
+            (first, self.table.sum(axis=1), self.report.rows),
+            (second, self.table.sum(axis=0), self.report.columns),
+        ):
+            whole = np.add.reduceat(mass, starts)
+            inside = np.add.reduceat(shares * mass, starts, axis=1)
+            side = np.divide(inside, whole, out=np.zeros_like(inside), where=whole > 0)
+            sides.append(side - side.mean(axis=1, keepdims=True))
+        return (sides[0][:, :, None] * sides[1][:, None, :]).reshape(len(first), -1)
+
+
+def fit_interaction(
+    rows: Floats, columns: Floats, bases: tuple[Basis, Basis], reports: Sequence[GridReport]
+) -> Interaction:
+    """The table with these margins that the reports make likeliest, given shrinkage that they choose themselves."""
+    table = np.outer(rows, columns)
+    size = bases[0].roughness.size * bases[1].roughness.size
+    told = sorted((r for r in reports if np.isfinite(r.variance)), key=lambda r: r.values.size)
+    if not told or size == 0:
+        return Interaction(table, bases, np.zeros(size), np.zeros((size, size)), None, np.zeros((0, 0)))
+    model = _Model(rows, columns, bases, told)
+    prior, theta, covariance = model.first_prior(), np.zeros(size), np.zeros((size, size))
+    for _ in range(_STEPS):
+        step, covariance = model.newton(table, theta, prior)
+        moved, table = model.search(table, theta, step, prior)
+        change = float(np.abs(moved - theta).max())
+        theta, before = moved, prior
+        prior = model.next_prior(theta, covariance, prior)
+        if change < 0.01 and np.abs(np.log(prior / before)).max() < 0.1:
+            break
+    table, cell_variance = _single_cells(table, rows, columns, told[-1])
+    return Interaction(table, bases, theta, covariance, told[-1], cell_variance)
+
+
+class _Model:
+    """The penalised least squares behind a fit: cells of the grids against exp(g) with the margins."""
+
+    def __init__(
+        self, rows: Floats, columns: Floats, bases: tuple[Basis, Basis], reports: Sequence[GridReport]
+    ) -> None:
+        self.rows, self.columns, self.reports = rows, columns, reports
+        b1, b2 = (b.functions for b in bases)
+        self.shape = rows.size, columns.size
+        self.features = np.einsum("ik,jl->ijkl", b1, b2).reshape(rows.size, columns.size, -1)
+        self.flat = self.features.reshape(rows.size * columns.size, -1)
+        self.base = np.outer(rows, columns)
+        self.bands = np.maximum.outer(bases[0].roughness, bases[1].roughness).reshape(-1)
+        self.expected = np.where(self.bands == 1, _PRIOR_SD**2, _SMALL / self.bands**_ROUGHER)
+        self.guess = np.ones(columns.size)  # factors of the columns, from one fit to the next
+
+    def first_prior(self) -> Floats:
+        """Variances of the coefficients before anything is known."""
+        return np.asarray(_PRIOR_SD**2 / self.bands**_ROUGHER)
+
+    def next_prior(self, theta: Floats, covariance: Floats, prior: Floats) -> Floats:
+        """Each band's mean square, with the weight of one coefficient for what is expected.
+
+        The fixed point of EM, by MacKay's faster way: coefficients count as far as the reports determine them.
+        """
+        determined = np.clip(1 - np.diag(covariance) / prior, 0.0, 1.0)
+        count = np.bincount(self.bands, weights=determined)[self.bands]
+        total = np.bincount(self.bands, weights=theta**2)[self.bands]
+        return np.asarray((total + self.expected) / (count + 1))
+
+    def table(self, theta: Floats) -> Floats:
+        """The table of these coefficients."""
+        g = np.clip((self.flat @ theta).reshape(self.shape), -_LIMIT, _LIMIT)
+        start = self.base * np.exp(g)
+        by_row, self.guess = margin_scales(start, self.rows, self.columns, self.guess, 100, 1e-9)
+        return scaled(start, by_row, self.guess)
+
+    def newton(self, table: Floats, theta: Floats, prior: Floats) -> tuple[Floats, Floats]:
+        """A Gauss-Newton step, and the coefficients' covariance there."""
+        r = self.rows.size
+        moved = table[:, :, None] * self.features
+        sums = np.concatenate([moved.sum(axis=1), moved.sum(axis=0)])
+        shift = np.linalg.solve(margin_system(table), sums)
+        moved -= table[:, :, None] * (shift[:r, None] + shift[None, r:])
+        curvature, gradient = np.diag(1 / prior), -theta / prior
+        for report in self.reports:
+            slopes = report.sums(moved).reshape(-1, theta.size)
+            curvature += slopes.T @ slopes / report.variance
+            gradient += slopes.T @ (report.values - report.sums(table)).reshape(-1) / report.variance
+        covariance: Floats = np.linalg.inv(curvature).astype(float, copy=False)
+        step: Floats = covariance @ gradient
+        return step, covariance
+
+    def search(self, table: Floats, theta: Floats, step: Floats, prior: Floats) -> tuple[Floats, Floats]:
+        """The coefficients after the longest of the steps 1, 1/2, ... that does not lose, and their table."""
+        before = self.loss(table, theta, prior)
+        for length in 0.5 ** np.arange(8):
+            there = theta + length * step
+            found = self.table(there)
+            if self.loss(found, there, prior) <= before + 1e-9:
+                return there, found
+        return theta, table
+
+    def loss(self, table: Floats, theta: Floats, prior: Floats) -> float:
+        """Half the squared misfit, in units of the noise, and the prior's."""
+        off = sum(float(((r.values - r.sums(table)) ** 2).sum()) / r.variance for r in self.reports)
+        return (off + float((theta**2 / prior).sum())) / 2
+
+
+def _single_cells(table: Floats, rows: Floats, columns: Floats, report: GridReport) -> tuple[Floats, Floats]:
+    """The table after departures of single cells, and their variance: a normal mixture, its weights found by EM."""
+    mass, v = report.sums(table), report.variance
+    off = report.values - mass
+    width = (_WIDTHS[:, None, None] ** 2) * np.maximum(mass * mass.mean(), 1e-12)
+    likelihood = np.exp(-0.5 * off**2 / (width + v) + 0.5 * (off**2 / (width + v)).min(axis=0)) / np.sqrt(width + v)
+    weights = _BELIEF / _BELIEF.sum()
+    for _ in range(50):
+        posterior = likelihood * weights[:, None, None]
+        posterior /= posterior.sum(axis=0)
+        weights = posterior.reshape(_WIDTHS.size, -1).sum(axis=1) + _BELIEF
+        weights /= weights.sum()
+    kept = width / (width + v)
+    moved = (posterior * kept).sum(axis=0) * off
+    second = (posterior * (kept * v + (kept * off) ** 2)).sum(axis=0)
+    target = np.maximum(mass + moved, 0.02 * mass)
+    ratio = np.divide(target, mass, out=np.ones_like(mass), where=mass > 0)
+    fitted = fit_margins(table * report.spread(ratio, (rows.size, columns.size)), rows, columns)
+    return fitted, np.maximum(second - moved**2, 0.0)
