@@ -144,7 +144,7 @@ export class Client {
 
   #fieldsOf(question: Question): string[] {
     const { fields } = this.#options.policy;
-    const named = question.attributes.map((a) => (fields ? (Object.hasOwn(fields, a.name) ? (fields[a.name] as string) : refuse("the owner has not said which field that is")) : a.name));
+    const named = question.attributes.map((a) => (fields ? (Object.hasOwn(fields, a.name) ? (fields[a.name] as string) : refuse("an unnamed field")) : a.name));
     return [...new Set(named)];
   }
 
@@ -158,7 +158,7 @@ export class Client {
     if (!campaign.key) return null;
     const nonce = unhex(token.nonce);
     if (token.signature) return checkSignature(campaign.key, nonce, unhex(token.signature));
-    if (!signer) refuse("this campaign needs a token from its issuer");
+    if (!signer) refuse("a token is needed");
     let signature: Uint8Array;
     if (campaign.tier === "signed") signature = await checkSignature(campaign.key, nonce, await signer(nonce));
     else {

@@ -157,7 +157,7 @@ export class Ledger {
 }
 
 function checkBudget(book: Book, campaign: string, fields: readonly string[], epsilon: Ratio, limits: { [field: string]: Ratio }): void {
-  if (book.optedOut) refuse("the owner of this device has opted out");
+  if (book.optedOut) refuse("opted out");
   for (const field of fields) {
     const before = Object.entries(book.charges[field] ?? {}).filter(([other]) => other !== campaign);
     const limit = Object.hasOwn(limits, field) ? limits[field] : undefined;

@@ -1,6 +1,6 @@
 /** A question as a device meets it: checked in full before the private value is read. */
 
-import { canonicalBytes, checkDigest, concat, digest, fields, integer, list, parseCanonical, refuse, unhex, type Fields } from "./canonical.js";
+import { canonicalBytes, checkDigest, concat, digest, fields, integer, isRecord, list, parseCanonical, refuse, unhex, type Fields } from "./canonical.js";
 import type { Attribute, Value } from "./codes.js";
 import { atMost, parseEpsilon, type Ratio } from "./epsilon.js";
 import { lawFrom, type Law } from "./laws.js";
@@ -57,6 +57,8 @@ export async function checkWave(data: Uint8Array, campaign: CampaignTerms, numbe
     refuse("not the wave of the pinned campaign");
   const made = new Map<string, Question>();
   const questions = list(found["questions"], "questions");
+  const frozen = new Set(questions.map((inner) => (isRecord(inner) ? inner["tallies"] : null)));
+  if (frozen.size !== 1 || (number === 1) !== frozen.has("0".repeat(64))) refuse("not the wave of the pinned campaign");
   for (const inner of questions) {
     const question = await checkQuestion(canonicalBytes(inner as Fields), campaign.schema, campaign.digest, policy);
     const { num, den } = campaign.epsilon;

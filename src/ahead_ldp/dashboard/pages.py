@@ -74,11 +74,11 @@ def make_pages(service: Service) -> Starlette:
     ]
     handlers: dict[Any, Any] = {
         Problem: _problem,
-        NotFound: lambda request, _: _said(request, 404, "There is no such campaign."),
-        StoreUnavailable: lambda request, _: _said(request, 503, "The store cannot be reached. Please try again."),
-        ReplayMismatch: lambda request, _: _said(request, 500, "The stored questions do not replay: nothing is shown."),
-        404: lambda request, _: _said(request, 404, "There is nothing here."),
-        405: lambda request, _: _said(request, 405, "That cannot be done here."),
+        NotFound: _saying(404, "There is no such campaign."),
+        StoreUnavailable: _saying(503, "The store cannot be reached. Please try again."),
+        ReplayMismatch: _saying(500, "The stored questions do not replay: nothing is shown."),
+        404: _saying(404, "There is nothing here."),
+        405: _saying(405, "That cannot be done here."),
     }
     return Starlette(routes=routes, exception_handlers=handlers)
 
@@ -90,5 +90,9 @@ async def _problem(request: Request, problem: Exception) -> Response:
     return render(request, "error.html", status=problem.status, message=message)
 
 
-async def _said(request: Request, status: int, message: str) -> Response:
-    return render(request, "error.html", status=status, message=message)
+def _saying(status: int, message: str) -> Any:
+    async def page(request: Request, error: Exception) -> Response:
+        del error
+        return render(request, "error.html", status=status, message=message)
+
+    return page

@@ -1,0 +1,157 @@
+"""A real server and a real Chromium for the pages."""
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ahead_ldp.cli.remote import Remote
+from ahead_ldp.client import OwnerPolicy
+from ahead_ldp.client.crowd import Crowd, Visits
+from ahead_ldp.client.fleet import run_fleet_async
+from ahead_ldp.client.transport import HttpTransport
+from ahead_ldp.client.views import fetch_campaign
+from ahead_ldp.dashboard import make_pages
+from ahead_ldp.server.config import Settings
+from ahead_ldp.server.embedded import start
+from ahead_ldp.server.store import open_store
+from tests.needs import needed
+from tools import system
+
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+SHOTS = Path(__file__).resolve().parent.parent.parent / "docs" / "img"
+
+
+@dataclass
+class Site:
+    """A running service, its tokens, and how campaigns are made on it."""
+
+    server: object
+    tokens: dict
+
+    @property
+    def url(self):
+        return self.server.url
+
+    def remote(self, role="operator"):
+        return Remote(self.url, self.tokens[role])
+
+    def campaign(self, attributes=("age=integer,18,99",), opened=True, **change):
+        draft = {
+            "title": "Travel to work",
+            "purpose": "To plan the buses of the coming year.",
+            "controller": "The town of Sampletown",
+            "contact": "buses@sampletown.example",
+            "attributes": list(attributes),
+            "epsilon": "1",
+            "method": {"name": "ahead"},
+            "minimum": 10,
+            "closing": {"kind": "manual"},
+        }
+        name = self.remote().post("/campaigns", {**draft, **change})["campaign"]
+        if opened:
+            self.remote().post(f"/campaigns/{name}/open")
+        return name
+
+    def fill(self, name, records, waves=1):
+        """Everybody answers, each in one of the waves, until the campaign is finished."""
+        campaign = fetch_campaign(HttpTransport(self.url), name)
+        crowd = Crowd(campaign, records, OwnerPolicy(campaign.epsilon))
+        visits = Visits.draw(len(records), [1] * waves, returning=0)
+
+        def close(number):
+            self.remote().post(f"/campaigns/{name}/waves/{number}/close?wait=60")
+
+        with ThreadPoolExecutor(1) as apart:  # the browser's driver has an event loop in this thread
+            return apart.submit(run_fleet_async, self.url, crowd, visits, close, batch=100, connections=4).result()
+
+
+@pytest.fixture
+def site(tmp_path):
+    store = open_store(str(tmp_path / "site.db"))
+    with start(store, Settings(port=0, closer_interval_s=0.2, rate_per_s=10_000, rate_burst=10_000)) as server:
+        server.app.pages = make_pages(server.service)
+        tokens = {role: server.service.add_token(role, role) for role in ("operator", "analyst")}
+        yield Site(server, tokens)
+    store.close()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    path = needed(shutil.which("chromium"), "Chromium", system.how_to_install("chromium"))
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Window:
+    """A browser profile that remembers everything it was asked to load and everything it was told."""
+
+    context: object
+    requests: list
+    console: list
+
+    def page(self):
+        page = self.context.new_page()
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda message: self.console.append(message.text))
+        page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
+        return page
+
+
+@pytest.fixture
+def window(chromium):
+    """A fresh profile: 360 pixels wide, as on a phone."""
+    made = []
+
+    def make(width=360, scheme="light"):
+        context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        context.set_default_timeout(30_000)
+        made.append(context)
+        return Window(context, [], [])
+
+    yield make
+    for context in made:
+        context.close()
+
+
+def sign_in(page, site, role="operator"):
+    page.goto(f"{site.url}/login")
+    page.fill("#token", site.tokens[role])
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{site.url}/")
+
+
+def ages(n, seed=1):
+    return np.clip(np.random.default_rng(seed).normal(40, 12, n), 18, 99).astype(int).reshape(-1, 1) - 18
+
+
+def stored(page):
+    """Everything that the page's origin keeps, as one text."""
+    found = page.evaluate(
+        """async () => {
+          const kept = [JSON.stringify(localStorage), JSON.stringify(sessionStorage), document.cookie];
+          for (const { name } of await indexedDB.databases()) {
+            const opened = indexedDB.open(name);
+            const database = await new Promise((ok) => { opened.onsuccess = () => ok(opened.result); });
+            for (const store of database.objectStoreNames) {
+              const all = database.transaction(store).objectStore(store).getAll();
+              kept.push(await new Promise((ok) => { all.onsuccess = () => ok(JSON.stringify(all.result)); }));
+            }
+            database.close();
+          }
+          return kept;
+        }"""
+    )
+    return json.dumps(found)
