@@ -1,4 +1,4 @@
-"""The demonstration, on few people: it runs, says what it must, and its numbers are the estimate's."""
+"""The demonstration, on few people: a real server and real clients, and numbers that are the estimate's."""
 
 import re
 
@@ -7,20 +7,39 @@ import pytest
 
 from ahead_ldp import demo, simulate
 
+PEOPLE = 3000
 
-def test_demo_prints_answers_beside_the_truth_and_draws(tmp_path, capsys):
+
+def shown(capsys, *words):
+    demo.main(["--people", str(PEOPLE), *words])
+    return capsys.readouterr().out
+
+
+def test_demo_serves_collects_and_answers_beside_the_truth(tmp_path, capsys):
     out = tmp_path / "pictures" / "demo.png"
-    demo.main(["--people", "3000", "--out", str(out)])
-    text = capsys.readouterr().out
+    text = shown(capsys, "--out", str(out))
     assert "Synthetic salaries, log-normal with heaping, 3,000 people" in text
+    assert "3,000 of 3,000 people counted (100.0 %)" in text
+    waves = [int(n.replace(",", "")) for n in re.findall(r"wave \d: +([\d,]+) reports", text)]
+    assert len(waves) > 1
+    assert sum(waves) == PEOPLE
+    assert re.search(r"Audit of the public chain: (\d+) of \1 checks matched", text)
     rows = re.findall(r"^salary in \d+\.\.\d+ .*$", text, flags=re.MULTILINE)
     assert len(rows) == len(demo.RANGES)
-    salaries = demo.synthetic_salaries(3000, np.random.default_rng(2021))
+    salaries = demo.synthetic_salaries(PEOPLE, np.random.default_rng(2021))
     for row, (lo, hi) in zip(rows, demo.RANGES, strict=True):
         assert row.endswith(f"{100 * ((salaries >= lo) & (salaries <= hi)).mean():.2f} %")
     assert "median" in text
+    assert "ahead respond" in text
     assert out.read_bytes().startswith(b"\x89PNG")
     assert out.with_stem("demo-answers").exists()
+
+
+@pytest.mark.parametrize("method", ["ahead", "hio", "lle"])
+def test_a_panel_and_other_methods_run_as_well(tmp_path, capsys, method):
+    text = shown(capsys, "--enrolment", "panel", "--method", method, "--out", str(tmp_path / "x.png"))
+    assert f"panel, method {method}" in text
+    assert "3,000 of 3,000 people counted" in text
 
 
 def test_population_is_as_described():
@@ -41,6 +60,11 @@ def test_sizes_make_the_answers_worth_looking_at():
         assert (high - low).max() < 0.05
 
 
-def test_bad_epsilon_is_named(tmp_path):
-    with pytest.raises(ValueError, match="epsilon"):
-        demo.main(["--people", "10", "--epsilon", "-1", "--out", str(tmp_path / "x.png")])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["--epsilon", "-1"], "epsilon"), (["--people", "10"], "1000 people")],
+    ids=["epsilon", "few"],
+)
+def test_bad_options_are_named(tmp_path, words, message):
+    with pytest.raises(ValueError, match=message):
+        demo.main([*words, "--out", str(tmp_path / "x.png")])

@@ -1,36 +1,67 @@
-"""The demonstration: synthetic salaries, collected person by person, and what can be said about them afterwards.
+"""The demonstration: a collection server, many people answering it over HTTP, and what can be said about them.
 
-Run it with ``make demo`` or ``python -m ahead_ldp.demo``.
+Everything is what a real campaign uses: the server with its SQLite store, the waves, the clients' checks and noise, the
+audit. Only the people are synthetic, and relays send their reports in batches. Run it with ``make demo`` or
+``python -m ahead_ldp.demo``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ahead_ldp.cli.remote import Remote
+from ahead_ldp.client import HttpTransport, OwnerPolicy, privacy_sentence
+from ahead_ldp.client.crowd import Crowd, Visits
+from ahead_ldp.client.fleet import FleetReport, run_fleet_async
+from ahead_ldp.client.views import fetch_campaign
 from ahead_ldp.coding import encode
+from ahead_ldp.device.campaign import Campaign
+from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.estimates import Estimate
 from ahead_ldp.figures import plot_answers, plot_estimate, plot_tree
-from ahead_ldp.front import collect
+from ahead_ldp.mechanisms import mechanism_from_record
+from ahead_ldp.saved import estimate_from_record
 from ahead_ldp.schema import as_schema
+from ahead_ldp.server.audit import audit_url
+from ahead_ldp.server.config import Settings
+from ahead_ldp.server.embedded import start
+from ahead_ldp.server.logs import LOGGER
+from ahead_ldp.server.store import open_store
+from ahead_ldp.sessions import Session
 from ahead_ldp.tree_estimates import TreeEstimate
 
 Ints = NDArray[np.int64]
 
 PEOPLE = 100_000
+FEWEST = 1000
 EPSILON = 2.0
 TOP = 160_000
-SCHEMA = as_schema(f"salary=integer,0,{TOP - 1},64")
+ATTRIBUTE = f"salary=integer,0,{TOP - 1},64"
+SCHEMA = as_schema(ATTRIBUTE)
 RANGES = [(0, 19_999), (20_000, 39_999), (30_000, 49_999), (40_000, 59_999), (60_000, 99_999), (100_000, TOP - 1)]
-
 QUERIES = [f"salary in {lo}..{hi}" for lo, hi in RANGES]
+BATCH, CONNECTIONS = 100, 8
+
+YOUR_OWN = """\
+With your own people:
+  ahead serve --init                              the server; prints the first operator's token
+  ahead campaign create campaign.toml             who asks what, why and until when; prints the digest
+  ahead campaign open DIGEST                      the first wave
+  ahead respond https://... DIGEST                what each person runs: checks, consent, then the answer
+  ahead campaign close DIGEST                     or by a number of reports, or by a deadline
+  ahead campaign query DIGEST "salary in 0..19999"
+docs/campaigns.md has the whole story, docs/client.md the people's side."""
 
 
 def synthetic_salaries(n: int, rng: Generator) -> Ints:
@@ -41,30 +72,115 @@ def synthetic_salaries(n: int, rng: Generator) -> Ints:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Collect, print a table beside the truth, and draw."""
+    """Serve, collect over HTTP, audit, print a table beside the truth, and draw."""
     options = _options(arguments)
+    epsilon = epsilon_text(options.epsilon)
+    if options.people < FEWEST:
+        raise ValueError(f"expected at least {FEWEST} people, got {options.people}")
     salaries = synthetic_salaries(options.people, np.random.default_rng(2021))
-    print(
-        f"Synthetic salaries, log-normal with heaping, {options.people:,} people. Each device sends one report that\n"
-        f"is {options.epsilon:g}-locally differentially private; every report crosses the wire form. No true value\n"
-        "leaves a device.\n"
-    )
-    started = time.perf_counter()
-    estimate = collect({"salary": salaries}, SCHEMA, epsilon=options.epsilon, method=options.method)
-    seconds = time.perf_counter() - started
-    print(f"Collected in {seconds:.1f} s, {1e3 * seconds / options.people:.2f} ms a person, both sides together.\n")
+    print(f"Synthetic salaries, log-normal with heaping, {options.people:,} people.")
+    LOGGER.setLevel("WARNING")
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(f"{folder}/demo.db")
+        try:
+            with start(store, Settings(port=0, closer_interval_s=0.2)) as server:
+                tokens = {role: server.service.add_token(role, role) for role in ("operator", "analyst")}
+                estimate = _campaign(server.url, tokens, salaries, epsilon, options)
+        finally:
+            store.close()
+    _answers(estimate, salaries, options.out)
+    print(f"\n{YOUR_OWN}")
 
+
+def _campaign(url: str, tokens: dict[str, str], salaries: Ints, epsilon: str, options: argparse.Namespace) -> Estimate:
+    """One campaign from its creation to its results, every step over HTTP."""
+    operator, analyst = Remote(url, tokens["operator"]), Remote(url, tokens["analyst"])
+    name = operator.post("/campaigns", _draft(epsilon, options))["campaign"]
+    operator.post(f"/campaigns/{name}/open")
+    campaign = fetch_campaign(HttpTransport(url), name)
+    enrolment = options.enrolment.replace("_", "-")
+    print(f"A server listens at {url}. Campaign {name[:16]}..., {enrolment}, {_method(campaign)}.")
+    print(privacy_sentence(campaign.epsilon) + "\n")
+    started = time.perf_counter()
+    report = _collect(url, operator, campaign, salaries)
+    seconds = time.perf_counter() - started
+    print(
+        f"{report}.\n{report.uploads:,} uploads in {seconds:.1f} s: {CONNECTIONS} relays send batches of {BATCH}"
+        " reports, and each is on disk before it is acknowledged.\n"
+    )
+    audit = audit_url(f"{url}/v1/campaigns/{name}")
+    matched = sum(check.matched for check in audit.checks)
+    print(f"Audit of the public chain: {matched} of {len(audit.checks)} checks matched.")
+    results = analyst.get(f"/campaigns/{name}/results")
+    worst = max((s["z"] for wave in results["screens"] for s in wave["screens"]), default=0.0)
+    print(f"Screens for manipulated reports: the largest is {worst:.1f} standard deviations.\n")
+    return estimate_from_record(json.loads(analyst.read(f"/campaigns/{name}/tallies")))
+
+
+def _draft(epsilon: str, options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "title": "Salaries in Sampletown",
+        "purpose": "to know how salaries are spread, without knowing anybody's",
+        "controller": "The demonstration",
+        "contact": "nobody@example.org",
+        "attributes": [ATTRIBUTE],
+        "epsilon": epsilon,
+        "method": None if options.method is None else {"name": options.method},
+        "users": options.people,
+        "minimum": 20,
+        "closing": {"kind": "manual"},
+        "enrolment": options.enrolment,
+    }
+
+
+def _collect(url: str, operator: Remote, campaign: Campaign, salaries: Ints) -> FleetReport:
+    """Everybody answers: a walk-in's visitors when they come, a panel's members when their group is asked."""
+    people = encode(SCHEMA, [salaries]).tolist()
+    crowd = Crowd(campaign, people, OwnerPolicy(campaign.epsilon))
+    visits = Visits.draw(len(people), _weights(campaign), returning=int(campaign.enrolment == "panel"))
+
+    def close(number: int) -> None:
+        path = f"/campaigns/{campaign.digest}"
+        asked = operator.get(f"{path}/waves/{number}")["questions"]
+        counted = operator.post(f"{path}/waves/{number}/close?wait=60")
+        if counted["state"] != "done":
+            raise RuntimeError(f"expected wave {number} to close, got {counted['state']}")
+        told = [g for w in operator.get(f"{path}/chain")["waves"] if w["number"] == number for g in w["groups"]]
+        cells = sorted({q["oracle"]["cells"] for q in asked})
+        sizes = f"{cells[0]}" if len(cells) == 1 else f"{cells[0]} to {cells[-1]}"
+        print(f"  wave {number}: {sum(g['tally']['n'] for g in told):7,} reports on {sizes} cells, closed and frozen")
+
+    return run_fleet_async(url, crowd, visits, close, batch=BATCH, connections=CONNECTIONS)
+
+
+def _weights(campaign: Campaign) -> list[int]:
+    """How many people each wave needs, by the shares of its groups: as the method would ask an even population."""
+    session = Session(mechanism_from_record(campaign.record["method"]), campaign.schema, campaign.digest)
+    shares, weights, rng = dict(campaign.groups), [], np.random.default_rng(1)
+    while session.is_open:
+        weights.append(sum(shares[group] for group in session.wave))
+        even = {group: np.full(question.oracle.d, 1000) for group, question in session.wave.items()}
+        session.tell({group: q.oracle.simulate(even[group], rng) for group, q in session.wave.items()})
+    return weights
+
+
+def _method(campaign: Campaign) -> str:
+    groups = len(campaign.groups)
+    return f"method {campaign.record['method']['name']} with {groups} group{'s' if groups > 1 else ''}"
+
+
+def _answers(estimate: Estimate, salaries: Ints, out: Path) -> None:
     answers = estimate.ask(*QUERIES)
-    truth = [((salaries >= lo) & (salaries <= hi)).mean() for lo, hi in RANGES]
+    truth = [float(((salaries >= lo) & (salaries <= hi)).mean()) for lo, hi in RANGES]
     print(answers.table(truth=truth))
     low, high = answers.interval()
     inside = int(((low <= truth) & (truth <= high)).sum())
     print(f"{inside} of {len(truth)} intervals hold the truth; the widest is {100 * (high - low).max():.1f} points.\n")
     print(estimate.summary())
     print(f"mean: {estimate.mean()}; truth {salaries.mean():,.0f}\n")
-    _draw(estimate, salaries, options.out)
-    plot_answers(answers, truth=truth).savefig(options.out.with_stem(options.out.stem + "-answers"), dpi=110)
-    print(f"Pictures: {options.out} and {options.out.with_stem(options.out.stem + '-answers')}")
+    _draw(estimate, salaries, out)
+    plot_answers(answers, truth=truth).savefig(out.with_stem(out.stem + "-answers"), dpi=110)
+    print(f"Pictures: {out} and {out.with_stem(out.stem + '-answers')}")
 
 
 def _draw(estimate: Estimate, salaries: Ints, out: Path) -> None:
@@ -80,6 +196,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--people", type=int, default=PEOPLE, help="how many people (%(default)s)")
     parser.add_argument("--epsilon", type=float, default=EPSILON, help="privacy parameter (%(default)s)")
     parser.add_argument("--method", default=None, help="the best for one attribute where left out")
+    parser.add_argument("--enrolment", choices=["walk_in", "panel"], default="walk_in", help="(%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("out/demo.png"), help="where the picture goes (%(default)s)")
     return parser.parse_args(arguments)
 
