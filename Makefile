@@ -6,9 +6,9 @@ MAKEFLAGS += --no-print-directory
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 SOAK := tests/device tests/test_schema.py tests/test_queries.py tests/test_trees.py tests/test_partitions.py \
-	tests/test_covers.py tests/test_summed_area.py tests/test_norm_sub.py tests/mechanisms/test_ahead.py
+	tests/test_covers.py tests/test_summed_area.py tests/test_norm_sub.py tests/mechanisms/test_ahead.py tests/server/store
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench soak docs lock clean
+.PHONY: help demo test system lint format bench soak docs lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,8 +16,11 @@ help:  ## list the targets
 demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
 	@$(BIN)/python -m ahead_ldp.demo
 
-test: lint  ## lint, then the test suite
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4
+test: lint system  ## lint, then the test suite
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+
+system: $(STAMP)  ## install what the tests need beside Python: Chromium, Java, Node (where this user may)
+	@$(BIN)/python -m tools.system
 
 lint: $(STAMP)  ## ruff and mypy
 	@$(BIN)/ruff check .

