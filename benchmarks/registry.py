@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks import ahead, growth, imports, methods, oracles, peers
+from benchmarks import ahead, batch, devices, growth, imports, methods, oracles, peers, service, stores
 from benchmarks.measuring import Section, Sizes
 
 BENCHMARKS: dict[str, Callable[[Sizes], Section]] = {
@@ -13,5 +13,9 @@ BENCHMARKS: dict[str, Callable[[Sizes], Section]] = {
     "ahead": ahead.run,
     "growth": growth.run,
     "methods": methods.run,
+    "devices": devices.run,
     "imports": imports.run,
+    "batch": batch.run,
+    "store": stores.run,
+    "service": service.run,
 }

@@ -23,6 +23,7 @@ def run(
     users: int | None,
     settings: str,
     out: Path,
+    parquet: bool,
     as_json: bool,
 ) -> None:
     """Collect, write, and print where."""
@@ -36,7 +37,7 @@ def run(
     mechanism, applied = choose(method, records.schema, epsilon, expected, settings)
     check_runs(mechanism, records.schema)
     with Bar("collecting") as bar:
-        estimate = collect_run(mechanism, records.schema, people, out, bar)
+        estimate = collect_run(mechanism, records.schema, people, out, bar, parquet=parquet)
     if as_json:
         found = {"method": mechanism.name, "settings": applied, "epsilon": float(epsilon), "people": len(people)}
         printing.print_json({"run": str(out), **found, "waves": len(list((out / "questions").glob("*")))})

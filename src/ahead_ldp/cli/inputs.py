@@ -66,7 +66,7 @@ def read_records(path: Path, columns: str | None, codes: bool, buckets: str | No
             raise ValueError("expected --attribute or --schema, or else --buckets; got both")
         return Records(declared, _declared_columns(path, names, declared), "declared")
     found = read_columns(path, names or _array_names(path))
-    counts = _buckets(buckets, len(found))
+    counts = bucket_counts(buckets, len(found))
     if codes:
         schema = Schema(tuple(coded(name, d) for name, d in zip(found, counts, strict=True)))
         return Records(schema, found, "codes")
@@ -103,7 +103,8 @@ def _between(name: str, column: NDArray[Any], buckets: int) -> Attribute:
     return real(name, lo, hi if hi > lo else lo + 1.0, buckets)
 
 
-def _buckets(text: str | None, columns: int) -> list[int]:
+def bucket_counts(text: str | None, columns: int) -> list[int]:
+    """The codes of each column, from one number for all or one for each."""
     if text is None:
         raise ValueError("expected --buckets where no attribute is declared by --attribute or --schema")
     try:
@@ -133,7 +134,7 @@ def read_histogram(
         if len(names) != counts.ndim:
             raise ValueError(f"expected {counts.ndim} names in --columns, one per axis, got {len(names)}")
         declared = Schema(tuple(coded(name, d) for name, d in zip(names, counts.shape, strict=True)))
-    wanted = declared.sizes if buckets is None else tuple(_buckets(buckets, counts.ndim))
+    wanted = declared.sizes if buckets is None else tuple(bucket_counts(buckets, counts.ndim))
     if not counts.shape == declared.sizes == wanted:
         raise ValueError(f"expected a histogram of shape {wanted}, got {counts.shape} in {str(path)!r}")
     return declared, counts
@@ -148,7 +149,7 @@ def _csv_histogram(path: Path, buckets: str | None) -> NDArray[Any]:
     if (codes != cells[:, :-1]).any() or (codes < 0).any():
         raise ValueError(f"expected whole codes >= 0 before the count in {str(path)!r}")
     largest = (codes.max(axis=0) + 1).tolist()
-    sizes = tuple(largest if buckets is None else _buckets(buckets, codes.shape[1]))
+    sizes = tuple(largest if buckets is None else bucket_counts(buckets, codes.shape[1]))
     if any(needed > size for needed, size in zip(largest, sizes, strict=True)):
         raise ValueError(f"expected codes below {sizes} in {str(path)!r}")
     histogram = np.zeros(sizes)

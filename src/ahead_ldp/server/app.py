@@ -11,6 +11,7 @@ from typing import Any
 from ahead_ldp.server.committing import Committer
 from ahead_ldp.server.config import Settings
 from ahead_ldp.server.control import make_control
+from ahead_ldp.server.cors import Cors, parse_origins
 from ahead_ldp.server.ingest import Ingest, Receive, Scope, Send
 from ahead_ldp.server.limits import RateLimit
 from ahead_ldp.server.logs import LOGGER, event
@@ -42,6 +43,7 @@ class Application:
         self.control = make_control(service)
         self.headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
         settings = service.settings
+        self.cors = Cors(parse_origins(settings.allowed_origins))
         self.limit = RateLimit(settings.rate_per_s, settings.rate_burst, time.monotonic)
         self.ingest: Ingest | None = None
         self._background: asyncio.Task[None] | None = None
@@ -52,6 +54,9 @@ class Application:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "http":
+            if await self.cors.preflight(scope, send):
+                return
+            send = self.cors.around(scope, send)
             if Ingest.takes(scope):
                 await self._ingest()(scope, receive, send)
             else:
@@ -75,7 +80,9 @@ class Application:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", []), *self.headers]
+                own = message.get("headers", [])
+                said = {name for name, _ in own}  # a page may have a policy of its own
+                message["headers"] = [*own, *(h for h in self.headers if h[0] not in said)]
             await send(message)
 
         path, body = scope["path"], limited(receive, self.service.settings.max_body_bytes)

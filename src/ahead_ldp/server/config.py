@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from ahead_ldp.server.cors import parse_origins
 
 PREFIX = "AHEAD_"
 
@@ -32,6 +35,8 @@ class Settings:
     rate_per_s: float = _setting(0.0, "requests per second of one address; 0 is no limit")
     rate_burst: int = _setting(100, "requests that one address may send at once")
     trusted_proxies: str = _setting("", "addresses whose X-Forwarded-For is believed, with commas between them")
+    allowed_origins: str = _setting("", "sites that may embed the participant's element, with commas; * is every site")
+    issuer: str = _setting("", "address of the issuer that the participant's page asks for tokens")
     closer_interval_s: float = _setting(1.0, "how often waves are looked at for closing; 0 is never")
     lease_s: int = _setting(60, "how long a process that closes a wave is trusted to be alive")
     hold_z: float = _setting(6.0, "a screen beyond this many standard deviations holds the wave")
@@ -51,6 +56,9 @@ class Settings:
             raise ValueError(f"expected port in 0..65535, got {self.port}")
         if not self.hold_z > 0:
             raise ValueError(f"expected hold_z > 0, got {self.hold_z}")
+        parse_origins(self.allowed_origins)
+        if self.issuer and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~\-/]*)?", self.issuer):
+            raise ValueError("expected issuer to be an address like https://issuer.example.org")
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ValueError(f"expected log_level to be debug, info, warning or error, got {self.log_level!r}")
 
