@@ -136,6 +136,12 @@ def serve(
     directory: Office,
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="PORT", help="Port to listen on.")] = 8441,
+    allowed_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-origin", metavar="ORIGIN", help="A site whose participant's page asks here; repeat it."
+        ),
+    ] = None,
 ) -> None:
     """Sign for enrolled people, in a process of its own."""
-    _load("issue").serve(directory, host, port)
+    _load("issue").serve(directory, host, port, allowed_origin or [])

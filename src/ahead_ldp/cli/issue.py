@@ -43,10 +43,10 @@ def status(directory: Path, as_json: bool) -> None:
         print(f"{office.tier}: {used} of {enrolled} secrets used")
 
 
-def serve(directory: Path, host: str, port: int) -> None:
+def serve(directory: Path, host: str, port: int, allowed_origins: list[str]) -> None:
     """Run until stopped. No access log: it would say who came when."""
     import uvicorn
 
-    app = make_app(Office.open(directory))
+    app = make_app(Office.open(directory), allowed_origins)
     printing.note(f"issuing at http://{host}:{port}; put a proxy with TLS in front of it")
     uvicorn.run(app, host=host, port=port, access_log=False, log_level="warning", server_header=False, lifespan="off")

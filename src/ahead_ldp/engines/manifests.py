@@ -1,0 +1,154 @@
+"""Manifests: which files a writer finished, with their rows and digests: what tells a whole delivery from a part."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ahead_ldp.device.canonical import Record, check_digest, fields, integer, parse_canonical
+from ahead_ldp.engines.layout import CAMPAIGN, REPORTS, write_record
+
+PATTERN = "_manifest*.json"  # readers of Parquet folders skip names that begin with an underscore
+_HASHED_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One finished file: its name below the folder of all reports, its rows, the digest of its bytes."""
+
+    name: str
+    rows: int
+    sha256: str
+
+    def record(self) -> Record:
+        """The canonical form."""
+        return {"name": self.name, "rows": self.rows, "sha256": self.sha256}
+
+    @classmethod
+    def from_record(cls, record: object) -> Entry:
+        """The entry behind its canonical form."""
+        found = fields(record, "name rows sha256", "a file of the manifest")
+        name = str(found["name"])
+        if not name or name.startswith("/") or ".." in name.split("/"):
+            raise ValueError(f"expected the name of a file below the manifest's folder, got {name!r}")
+        return cls(name, integer(found["rows"], "rows", 0), check_digest(found["sha256"], "sha256"))
+
+
+def manifest_record(campaign: str, entries: Iterable[Entry]) -> Record:
+    """The canonical form of a manifest, files in the order of their names."""
+    listed = [entry.record() for entry in sorted(entries, key=lambda e: e.name)]
+    return {"type": "reports", "version": 1, "campaign": campaign, "files": listed}
+
+
+def parse_manifest(data: bytes, where: str) -> tuple[str, list[Entry]]:
+    """Campaign and entries of a manifest."""
+    try:
+        found = fields(parse_canonical(data.removesuffix(b"\n")), "type version campaign files", "the manifest")
+        if (found["type"], found["version"]) != ("reports", 1) or not isinstance(found["files"], list):
+            raise ValueError("expected a manifest of reports of version 1")
+        return check_digest(found["campaign"], "campaign"), [Entry.from_record(x) for x in found["files"]]
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def add_to_manifest(root: Path, name: str, campaign: str, entries: Sequence[Entry]) -> None:
+    """Enter finished files into a writer's own manifest; a name that is there already stands for the new file."""
+    path = root / manifest_name(name)
+    if path.exists() and parse_manifest(path.read_bytes(), str(path))[0] != campaign:
+        raise ValueError(f"expected reports of one campaign in {str(root)!r}, its manifest is of another")
+    known = {entry.name: entry for entry in (*own_entries(root, name), *entries)}
+    write_record(path, manifest_record(campaign, known.values()))
+
+
+def own_entries(root: Path, name: str) -> list[Entry]:
+    """What a writer of this name has finished."""
+    path = root / manifest_name(name)
+    return parse_manifest(path.read_bytes(), str(path))[1] if path.exists() else []
+
+
+def manifest_name(name: str) -> str:
+    """The manifest of the writer of this name."""
+    return f"_manifest-{name}.json" if name else "_manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFile:
+    """A file to be counted: where it is, how it is called, and what its manifest says of it, if there is one."""
+
+    path: str
+    name: str
+    entry: Entry | None = None
+    problem: str | None = None  # known before it is opened
+
+
+def find_files(paths: Sequence[str | Path], below: str = "") -> list[ReportFile]:
+    """The report files at or below some paths of this machine, with their manifests, in the order of their names.
+
+    A campaign's directory stands for its reports. Manifests are looked for in a path and in the two folders above it.
+    Where there is one, a file that it does not list is a problem, and so is one that it lists and that is gone.
+    """
+    found: dict[str, ReportFile] = {}
+    for given in paths:
+        path = Path(given)
+        if (path / CAMPAIGN).exists():
+            path = path / REPORTS
+        elif not path.exists():
+            raise ValueError(f"expected report files, got {str(path)!r}: no such file or directory")
+        for file in _below(path.resolve(), below):
+            found.setdefault(file.path, file)
+    return [found[path] for path in sorted(found)]
+
+
+def some_files(paths: Sequence[str | Path], files: list[ReportFile]) -> list[ReportFile]:
+    """The files themselves if there are any."""
+    if not files:
+        shown = ", ".join(repr(str(path)) for path in paths)
+        raise ValueError(f"expected report files (*.parquet) in {shown}, got none: put the reports there first")
+    return files
+
+
+def _below(path: Path, below: str) -> list[ReportFile]:
+    start = path / below if below else path
+    present = [path] if path.is_file() else [p for p in start.rglob("*.parquet") if _shown(p, start)]
+    manifests = {str(m): m.read_bytes() for m in _manifests(path)}
+    root = min((Path(m).parent for m in manifests), default=path.parent if path.is_file() else path)
+    names = [p.relative_to(root).as_posix() for p in present]
+    return with_entries(str(root), names, manifests, start.relative_to(root).as_posix())
+
+
+def with_entries(root: str, names: Iterable[str], manifests: Mapping[str, bytes], below: str = ".") -> list[ReportFile]:
+    """Files below a root by name, each beside what the manifests say; ``below`` is the folder that was looked at."""
+    listed = {e.name: e for where, data in manifests.items() for e in parse_manifest(data, where)[1]}
+    inside = {n: e for n, e in listed.items() if below == "." or n == below or n.startswith(below + "/")}
+    files, there = [], set(names)
+    for name in sorted({*there, *inside}):
+        problem = None
+        if manifests and name not in inside:
+            problem = "not in the manifest"
+        elif name not in there:
+            problem = "in the manifest, but not there"
+        files.append(ReportFile(f"{root}/{name}", name, inside.get(name), problem))
+    return files
+
+
+def _manifests(path: Path) -> list[Path]:
+    folders = [path, *list(path.parents)[:2]] if path.is_dir() else list(path.parents)[:3]
+    for folder in folders:
+        if manifests := sorted(folder.glob(PATTERN)):
+            return manifests
+    return []
+
+
+def _shown(path: Path, start: Path) -> bool:
+    return not any(part.startswith(("_", ".")) for part in path.relative_to(start).parts)
+
+
+def sha256_of(path: str) -> str:
+    """The digest of a file's bytes."""
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while data := file.read(_HASHED_AT_ONCE):
+            found.update(data)
+    return found.hexdigest()

@@ -1,0 +1,272 @@
+"""Spark: the same tallies as the local engine and as counting by hand, whatever happens to tasks and partitions."""
+
+import os
+import sys
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ahead_ldp.cli import main
+from ahead_ldp.engines import spark
+from ahead_ldp.engines.campaigns import advance, open_campaign, start_campaign
+from ahead_ldp.engines.holding import answer_table
+from ahead_ldp.engines.jobs import Job
+from ahead_ldp.engines.local import LOCAL
+from ahead_ldp.engines.mapping import map_cells
+from ahead_ldp.engines.perturb import Plan
+from ahead_ldp.engines.spark import SparkEngine
+from ahead_ldp.engines.spark_holding import answer_frame, read_frame
+from ahead_ldp.mechanisms import AHEAD
+from ahead_ldp.schema import as_schema
+from tests.engines.examples import SIZES, as_reports, asked_of, by_digest, naive_tally, some_reports, write
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    """One real Spark for all tests: two workers, four attempts for a task."""
+    pyspark = pytest.importorskip("pyspark.sql")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = pyspark.SparkSession.builder.master(os.environ.get("AHEAD_SPARK_MASTER", "local[2,4]"))
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield SparkEngine(session)
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """Reports of every oracle, in files of every shape: whole, one row, copies, conflicts."""
+    root = tmp_path_factory.mktemp("reports")
+    all_asked, truth = [], {}
+    for wave, (name, cells) in enumerate(SIZES.items(), start=1):
+        asked = asked_of(name, cells, wave=wave)
+        ids, payloads = some_reports(asked, 301)
+        other = payloads[:1].copy()
+        for candidate in payloads[1:]:
+            if (candidate != payloads[3]).any():
+                other = candidate[None]
+        ids = np.concatenate([ids, ids[:5], ids[3:4]])  # five copies, and one id with another payload
+        payloads = np.concatenate([payloads, payloads[:5], other])
+        write(root, asked, ids[:200], payloads[:200], rows_per_file=None if wave > 2 else 90)
+        write(root, asked, ids[200:201], payloads[200:201], name="one")
+        write(root, asked, ids[201:], payloads[201:], name="rest")
+        all_asked.append(asked)
+        truth[asked.question] = naive_tally(asked, as_reports(ids, payloads))
+    return root, by_digest(*all_asked), truth
+
+
+def test_tallies_are_those_of_the_local_engine_and_of_counting_by_hand(engine, everything):
+    root, questions, truth = everything
+    local = LOCAL.count(LOCAL.find(str(root)), questions)
+    spark = engine.count(engine.find(str(root)), questions)
+    assert local.tallies == truth
+    assert spark.tallies == truth
+    assert (spark.duplicates, spark.conflicts) == (local.duplicates, local.conflicts) == (4 * 8, 3 * 8)
+    assert [file.name for file in spark.files] == [file.name for file in local.files]
+    for below in ("wave=2", "wave=2/group=1", "wave=2/group=1/part-one-00000.parquet"):
+        there = engine.find(str(root / below))
+        assert [(f.name, f.entry) for f in there] == [(f.name, f.entry) for f in LOCAL.find(str(root / below))]
+        assert there == engine.find(str(root), below)
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def fewer(path):
+    table = pq.read_table(path)
+    pq.write_table(table.slice(0, 7), path)
+
+
+@pytest.mark.parametrize(("damage", "says"), [(truncated, "0 of 50 rows can be read"), (fewer, "7 of 50 rows can be")])
+def test_a_damaged_file_is_named_or_set_aside_whole(engine, tmp_path, damage, says):
+    asked = asked_of()
+    ids, payloads = some_reports(asked, 100)
+    paths = write(tmp_path, asked, ids, payloads, rows_per_file=50)
+    damage(paths[1])
+    files = engine.find(str(tmp_path))
+    with pytest.raises(ValueError, match=rf"--quarantine: wave=1/group=1/part-00001.parquet \({says}"):
+        engine.count(files, by_digest(asked))
+    found = engine.count(files, by_digest(asked), quarantine=True, dedup=False)
+    assert found.tallies[asked.question] == asked.oracle.tally(payloads[:50])
+    assert list(found.set_aside) == ["wave=1/group=1/part-00001.parquet"]
+
+
+def test_files_of_something_else_are_refused_by_name(engine, tmp_path):
+    asked, other = asked_of(), asked_of(campaign="d" * 64)
+    write(tmp_path / "a", asked, *some_reports(asked, 5))
+    write(tmp_path / "b", other, *some_reports(other, 5))
+    files = engine.find(str(tmp_path / "a")) + engine.find(str(tmp_path / "b"))
+    with pytest.raises(ValueError, match=r"move away wave=1/group=1/part-00000.parquet \(of another campaign, wave"):
+        engine.count(files, by_digest(asked))
+
+
+def test_what_pyarrow_and_spark_cannot_read_without_a_manifest_stops_it(engine, tmp_path):
+    asked = asked_of()
+    (path,) = write(tmp_path, asked, *some_reports(asked, 50))
+    (tmp_path / "_manifest.json").unlink()
+    truncated(path)
+    with pytest.raises(ValueError, match="Spark could not count the reports"):
+        engine.count(engine.find(str(tmp_path)), by_digest(asked))
+
+
+def test_other_bytes_than_the_manifest_says_are_found(engine, tmp_path):
+    asked = asked_of()
+    (path,) = write(tmp_path, asked, *some_reports(asked, 50))
+    pq.write_table(pq.read_table(path), path, compression="snappy")
+    with pytest.raises(ValueError, match="its bytes are not those of its manifest"):
+        engine.count(engine.find(str(tmp_path)), by_digest(asked), verify=True)
+
+
+def test_skewed_empty_and_single_row_partitions(engine, tmp_path):
+    asked = asked_of("oue", 64)
+    ids, payloads = some_reports(asked, 5001)
+    write(tmp_path, asked, ids[:5000], payloads[:5000])
+    write(tmp_path, asked, ids[5000:], payloads[5000:], name="one")
+    write(tmp_path, asked, ids[:0], payloads[:0], name="none")
+    engine.session.conf.set("spark.sql.files.maxPartitionBytes", "4000")  # several tasks for one file
+    try:
+        found = engine.count(engine.find(str(tmp_path)), by_digest(asked), dedup=False)
+    finally:
+        engine.session.conf.unset("spark.sql.files.maxPartitionBytes")
+    assert found.tallies[asked.question] == asked.oracle.tally(payloads)
+    assert engine.find(str(tmp_path / "nothing")) == []
+
+
+def killing(batches, marker):
+    """Hand on the rows; the first task that gets here dies in the middle, with its interpreter."""
+    for batch in batches:
+        yield batch
+        try:
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            continue
+        os._exit(1)
+
+
+def test_a_killed_task_changes_no_tally(engine, tmp_path, monkeypatch):
+    asked = asked_of()
+    ids, payloads = some_reports(asked, 300)
+    write(tmp_path / "reports", asked, ids, payloads, rows_per_file=100)
+    marker, read = str(tmp_path / "killed"), spark._read
+
+    def doomed(session, files):
+        frame = read(session, files)
+        return frame.mapInArrow(partial(killing, marker=marker), frame.schema)
+
+    monkeypatch.setattr(spark, "_read", doomed)
+    found = engine.count(engine.find(str(tmp_path / "reports")), by_digest(asked), dedup=False)
+    assert os.path.exists(marker)
+    assert found.tallies[asked.question] == asked.oracle.tally(payloads)
+
+
+@pytest.fixture
+def held(tmp_path):
+    """A campaign, a table in several files, and a job with a fixed key."""
+    schema = as_schema(["pay=integer,0,15"])
+    start_campaign(AHEAD(epsilon=2.0), schema, tmp_path / "campaign")
+    (tmp_path / "people").mkdir()
+    for part in range(3):
+        table = pa.table({"person": [f"p{part}-{i}" for i in range(200)], "pay": [i % 5 for i in range(200)]})
+        pq.write_table(table, tmp_path / "people" / f"{part}.parquet")
+    return tmp_path
+
+
+def sent(root) -> dict[bytes, bytes]:
+    found = {}
+    for path in root.rglob("*.parquet"):
+        for row in pq.ParquetFile(path).read().to_pylist():
+            assert row["report_id"] not in found
+            found[row["report_id"]] = row["payload"]
+    return found
+
+
+def test_perturbation_on_spark_is_that_of_one_machine_whatever_happens(engine, held, monkeypatch):
+    """All waves; in the first a task is killed and the job then runs again."""
+    monkeypatch.setattr("secrets.token_bytes", lambda n: bytes(n))
+    root, job = held / "campaign", Job(held / "job")
+    frame, table = read_frame(engine.session, str(held / "people"))
+    answered = 0
+    while open_campaign(root).is_open:
+        plan = Plan.read(root, "person")
+        out, here = str(root / "reports"), held / "here"
+        rows = frame
+        if plan.wave == 1:
+            rows = frame.mapInArrow(partial(killing, marker=str(held / "killed")), frame.schema)
+            with monkeypatch.context() as patch:
+                patch.setattr(Job, "done", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
+                with pytest.raises(KeyboardInterrupt):
+                    answer_frame(rows, plan, job, out, table)
+            first = {p.name: p.read_bytes() for p in root.rglob("*.parquet")}
+            assert (held / "killed").exists()
+        done = answer_frame(rows, plan, job, out, table)
+        if plan.wave == 1:
+            assert {p.name: p.read_bytes() for p in root.rglob("*.parquet")} == first
+            with pytest.raises(ValueError, match="refused: wave 1 has been answered"):
+                answer_frame(rows, plan, job, out, table)
+        answer_table(root, held / "people", plan, Job(held / "other"), out=here)
+        folder = f"wave={plan.wave}"
+        assert sent(root / "reports" / folder) == sent(here / folder)
+        assert not list(root.rglob("*.unfinished"))
+        answered += sum(done.reports.values())
+        assert advance(root, engine=engine if plan.wave == 1 else LOCAL).result.reports == sum(done.reports.values())
+    assert (answered, done.rows, done.ended) == (600, 600, True)
+    assert not list((held / "job").glob("*.key"))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("SELECT person, 4711 AS pay FROM people", "values outside the declared range"),
+        ("SELECT 'x' AS person, pay FROM people", "every key in person once, got 599 that stand"),
+        ("SELECT person FROM people", "got none for pay"),
+    ],
+)
+def test_a_bad_table_is_refused_before_anything_is_written(engine, held, change, says):
+    engine.session.read.parquet(str(held / "people")).createOrReplaceTempView("people")
+    plan = Plan.read(held / "campaign", "person")
+    with pytest.raises(ValueError, match=says) as error:
+        answer_frame(engine.session.sql(change), plan, Job(held / "job"), str(held / "out"), "0" * 64)
+    assert "4711" not in str(error.value)
+    assert not (held / "out").exists()
+
+
+def test_the_commands_run_on_spark(engine, held, capsys):
+    root = held / "campaign"
+    perturb = ["perturb", root, "--data", held / "people", "--row-key", "person", "--engine", "spark"]
+    assert main([str(word) for word in perturb]) == 0, capsys.readouterr().err
+    assert main(["tally", str(root), "--engine", "spark", "--no-dedup", "--json"]) == 0
+    printed = capsys.readouterr().out
+    assert '"conflicts": 0' in printed
+    assert main(["perturb", str(root), "--data", str(held / "none"), "--row-key", "person", "--engine", "spark"]) == 2
+    assert "PATH_NOT_FOUND" in capsys.readouterr().err
+
+
+def double(x: int) -> int:
+    return 2 * x
+
+
+def test_items_are_mapped_in_order(engine):
+    assert map_cells(double, [3, 1, 2], engine="spark", session=engine.session) == [6, 2, 4]
