@@ -360,7 +360,7 @@ def collected(files, capsys):
 @pytest.mark.usefixtures("collected")
 def test_a_collected_run_answers(capsys):
     found = parsed(capsys, "query", "run", "pay in 0..20", "pay >= 60", "--recount")
-    assert (found["method"], found["epsilon"], found["people"]) == ("ahead", 2.0, COUNTS.sum())
+    assert (found["method"], found["epsilon"], found["people"]) == ("adaptive", 2.0, COUNTS.sum())
     truth = np.array([COUNTS[:2].sum(), COUNTS[6:].sum()]) / COUNTS.sum()
     for result, true in zip(found["results"], truth, strict=True):
         assert abs(result["share"] - true) < 6 * result["standard_error"] + 0.1  # noise, and an undivided cell
