@@ -2,8 +2,12 @@
 
 import json
 import shutil
+import threading
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +20,9 @@ from ahead_ldp.client.fleet import run_fleet_async
 from ahead_ldp.client.transport import HttpTransport
 from ahead_ldp.client.views import fetch_campaign
 from ahead_ldp.dashboard import make_pages
+from ahead_ldp.device.campaign import check_wave
+from ahead_ldp.device.frames import encode_batch
+from ahead_ldp.device.question import Policy
 from ahead_ldp.server.config import Settings
 from ahead_ldp.server.embedded import start
 from ahead_ldp.server.store import open_store
@@ -27,6 +34,13 @@ ARGUMENTS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 SHOTS = Path(__file__).resolve().parent.parent.parent / "docs" / "img"
+
+
+def pytest_collection_modifyitems(items):
+    """One worker runs the browser."""
+    for item in items:
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @dataclass
@@ -60,6 +74,17 @@ class Site:
             self.remote().post(f"/campaigns/{name}/open")
         return name
 
+    def answers(self, name, wave, people):
+        """As many people answer every question of a wave as its group needs."""
+        campaign = fetch_campaign(HttpTransport(self.url), name)
+        path = f"{self.url}/v1/campaigns/{name}"
+        with urllib.request.urlopen(f"{path}/waves/{wave}") as found:
+            questions = check_wave(found.read(), campaign, wave, Policy("64"))
+        for question in questions.values():
+            body = encode_batch(question.header, (question.report(person) for person in people))
+            headers = {"content-type": "application/octet-stream"}
+            urllib.request.urlopen(urllib.request.Request(f"{path}/reports", body, headers)).close()
+
     def fill(self, name, records, waves=1):
         """Everybody answers, each in one of the waves, until the campaign is finished."""
         campaign = fetch_campaign(HttpTransport(self.url), name)
@@ -73,17 +98,61 @@ class Site:
             return apart.submit(run_fleet_async, self.url, crowd, visits, close, batch=100, connections=4).result()
 
 
-@pytest.fixture
-def site(tmp_path):
-    store = open_store(str(tmp_path / "site.db"))
-    with start(store, Settings(port=0, closer_interval_s=0.2, rate_per_s=10_000, rate_burst=10_000)) as server:
+@contextmanager
+def running(folder, **settings):
+    """A service with its pages on a free port, with these settings."""
+    store = open_store(str(folder / "site.db"))
+    given = {"port": 0, "closer_interval_s": 0.2, "rate_per_s": 10_000, "rate_burst": 10_000, **settings}
+    with start(store, Settings(**given)) as server:
         server.app.pages = make_pages(server.service)
         tokens = {role: server.service.add_token(role, role) for role in ("operator", "analyst")}
         yield Site(server, tokens)
     store.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
+def site(tmp_path):
+    with running(tmp_path) as made:
+        yield made
+
+
+class Elsewhere:
+    """Another origin on this machine: static pages, each by its path."""
+
+    def __init__(self):
+        pages = self.pages = {}
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = pages.get(self.path, "").encode()
+                self.send_response(200 if body else 404)
+                self.send_header("content-type", "text/html; charset=utf-8")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def elsewhere():
+    made = Elsewhere()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")  # its event loop must end before other tests of the worker begin
 def chromium():
     path = needed(shutil.which("chromium"), "Chromium", system.how_to_install("chromium"))
     from playwright.sync_api import sync_playwright
