@@ -121,10 +121,12 @@ def test_collect_draws_from_the_operating_system():
 
 
 def test_left_out_the_method_follows_the_attributes():
-    assert default_method(as_schema(SPEC)) == "ahead"
+    assert default_method(as_schema(SPEC)) == "adaptive"
+    assert default_method(as_schema(SPEC), paper=True) == "ahead"
     three = as_schema(["a=integer,0,3", "b=integer,0,3", "c=integer,0,3"])
-    assert default_method(three) == ("lle" if "lle" in MECHANISMS else "ahead")
-    assert make_mechanism(None, SPEC, 1.0).name == "ahead"
+    assert default_method(three) == default_method(as_schema(["a=integer,0,3", "b=integer,0,3"])) == "fused"
+    assert default_method(three, paper=True) == "lle"
+    assert make_mechanism(None, SPEC, 1.0).name == "adaptive"
 
 
 def test_a_method_is_given_by_name_or_itself():

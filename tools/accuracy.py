@@ -2,7 +2,8 @@
 
 python -m tools.accuracy tuning 1 --methods default,ahead:paper [--repeats 10] [--epsilons 0.1,1] [--out FILE]
 
-A method is written NAME or NAME:SETTINGS, "default" being what a user gets who names none. The table shows each
+A method is written NAME or NAME:SETTINGS, "default" being what a user gets who names none; choices of its own follow,
+as in adaptive:waves=2 or ahead:paper:fanout=4. The table shows each
 method's error over the first one's, by setting and epsilon and as a geometric mean. ``--out`` keeps the error of every
 repetition.
 """
@@ -12,8 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from ast import literal_eval
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,12 +35,15 @@ Floats = NDArray[np.float64]
 
 
 def named(text: str) -> Maker:
-    """The maker of NAME or NAME:SETTINGS."""
-    name, _, settings = text.partition(":")
+    """The maker of NAME or NAME:SETTINGS, with choices."""
+    name, *rest = text.split(":")
+    settings = next((part for part in rest if "=" not in part), "default")
+    choices = {key: literal_eval(value) for key, value in (part.split("=") for part in rest if "=" in part)}
 
     def make(setting: Setting, epsilon: float, people: int) -> Mechanism:
         """The method for this setting."""
-        return choose(None if name == "default" else name, setting.schema, epsilon, people, settings or "default")[0]
+        made = choose(None if name == "default" else name, setting.schema, epsilon, people, settings)[0]
+        return replace(made, **choices) if choices else made
 
     return make
 

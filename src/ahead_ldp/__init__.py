@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from ahead_ldp import drawing
 
 if TYPE_CHECKING:
-    from ahead_ldp.answers import Answers, Mean, Quantiles
+    from ahead_ldp.answers import Answers
     from ahead_ldp.device.codes import Attribute, Schema
     from ahead_ldp.estimates import Estimate
     from ahead_ldp.figures import plot_answers, plot_estimate, plot_tree
     from ahead_ldp.front import collect, make_mechanism, simulate
     from ahead_ldp.mechanisms import MECHANISMS
     from ahead_ldp.protocol import Mechanism
+    from ahead_ldp.quantiles import Mean, Quantiles
     from ahead_ldp.queries import Query
     from ahead_ldp.saved import load
     from ahead_ldp.schema import as_schema, load_schema
@@ -31,13 +32,14 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "answers": ("Answers", "Mean", "Quantiles"),
+    "answers": ("Answers",),
     "device.codes": ("Attribute", "Schema"),
     "estimates": ("Estimate",),
     "figures": ("plot_answers", "plot_estimate", "plot_tree"),
     "front": ("collect", "make_mechanism", "simulate"),
     "mechanisms": ("MECHANISMS",),
     "protocol": ("Mechanism",),
+    "quantiles": ("Mean", "Quantiles"),
     "queries": ("Query",),
     "saved": ("load",),
     "schema": ("as_schema", "load_schema"),

@@ -8,9 +8,11 @@ audit. Only the people are synthetic, and relays send their reports in batches. 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +28,7 @@ from ahead_ldp.client.crowd import Crowd, Visits
 from ahead_ldp.client.fleet import FleetReport, run_fleet_async
 from ahead_ldp.client.views import fetch_campaign
 from ahead_ldp.coding import encode
+from ahead_ldp.dashboard import make_pages
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.estimates import Estimate
@@ -84,15 +87,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
         store = open_store(f"{folder}/demo.db")
         try:
             with start(store, Settings(port=0, closer_interval_s=0.2)) as server:
+                server.app.pages = make_pages(server.service)
                 tokens = {role: server.service.add_token(role, role) for role in ("operator", "analyst")}
-                estimate = _campaign(server.url, tokens, salaries, epsilon, options)
+                name, estimate = _campaign(server.url, tokens, salaries, epsilon, options)
+                _answers(estimate, salaries, options.out)
+                print(f"\n{YOUR_OWN}")
+                _dashboard(f"{server.url}/campaigns/{name}/results", tokens["analyst"], options.keep)
         finally:
             store.close()
-    _answers(estimate, salaries, options.out)
-    print(f"\n{YOUR_OWN}")
 
 
-def _campaign(url: str, tokens: dict[str, str], salaries: Ints, epsilon: str, options: argparse.Namespace) -> Estimate:
+def _dashboard(address: str, token: str, keep: bool) -> None:
+    """Where the results can be looked at; with ``keep`` the server stays until Ctrl-C."""
+    if not keep:
+        print(f"\nThe dashboard of this campaign was at {address}")
+        print("To look at it in a browser: make demo KEEP=1, or python -m ahead_ldp.demo --keep")
+        return
+    print(f"\nThe dashboard: {address}\nSign in with this analyst's token: {token}\nCtrl-C stops it.", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        _stay(address, token)
+
+
+def _stay(address: str, token: str) -> None:
+    """Until somebody presses Ctrl-C."""
+    del address, token
+    threading.Event().wait()
+
+
+def _campaign(
+    url: str, tokens: dict[str, str], salaries: Ints, epsilon: str, options: argparse.Namespace
+) -> tuple[str, Estimate]:
     """One campaign from its creation to its results, every step over HTTP."""
     operator, analyst = Remote(url, tokens["operator"]), Remote(url, tokens["analyst"])
     name = operator.post("/campaigns", _draft(epsilon, options))["campaign"]
@@ -114,7 +138,7 @@ def _campaign(url: str, tokens: dict[str, str], salaries: Ints, epsilon: str, op
     results = analyst.get(f"/campaigns/{name}/results")
     worst = max((s["z"] for wave in results["screens"] for s in wave["screens"]), default=0.0)
     print(f"Screens for manipulated reports: the largest is {worst:.1f} standard deviations.\n")
-    return estimate_from_record(json.loads(analyst.read(f"/campaigns/{name}/tallies")))
+    return name, estimate_from_record(json.loads(analyst.read(f"/campaigns/{name}/tallies")))
 
 
 def _draft(epsilon: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -198,6 +222,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--method", default=None, help="the best for one attribute where left out")
     parser.add_argument("--enrolment", choices=["walk_in", "panel"], default="walk_in", help="(%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("out/demo.png"), help="where the picture goes (%(default)s)")
+    keep = "keep the server running and print the dashboard's address and an analyst's token"
+    parser.add_argument("--keep", action="store_true", help=keep)
     return parser.parse_args(arguments)
 
 

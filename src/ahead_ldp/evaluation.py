@@ -215,7 +215,7 @@ def choose(
         raise ValueError(f"expected settings to be default, paper or strong, got {settings!r}")
     if users < 1:
         raise ValueError(f"expected users >= 1, got {users}")
-    name = default_method(schema) if method is None else method
+    name = default_method(schema, settings == "paper") if method is None else method
     preset = getattr(mechanism_class(name), settings, None)
     if settings != "strong" or preset is None:
         return make_mechanism(

@@ -85,9 +85,14 @@ def collect(
         return run_collection(mechanism, declared, people, bar).estimate
 
 
-def default_method(schema: Schema) -> str:
-    """The method taken where none is named: one tree for one or two attributes, pairs of attributes for more."""
-    wanted = ("ahead", "flat") if len(schema.attributes) <= 2 else ("lle", "ahead", "flat")
+def default_method(schema: Schema, paper: bool = False) -> str:
+    """The method taken where none is named: "adaptive" for one attribute, "fused" for more.
+
+    ``paper`` asks for the AHEAD paper's own: one tree for one or two attributes, pairs of attributes for more.
+    """
+    several = len(schema.attributes)
+    published = ("ahead",) if several <= 2 else ("lle", "ahead")
+    wanted = published if paper else ("adaptive" if several == 1 else "fused", *published)
     return next(name for name in wanted if name in MECHANISMS)
 
 
@@ -107,7 +112,7 @@ def make_mechanism(
     declared = as_schema(schema)
     if isinstance(method, Mechanism):
         return _given(method, declared, epsilon, {**choices, **({"paper": True} if paper else {})})
-    name = default_method(declared) if method is None else method
+    name = default_method(declared, paper) if method is None else method
     cls = mechanism_class(name)
     _check_attributes(cls, declared)
     if epsilon is None:

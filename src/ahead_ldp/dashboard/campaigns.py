@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from ahead_ldp.dashboard.login import Visitor
 from ahead_ldp.dashboard.rendering import render
-from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.mechanisms import MECHANISMS, Uniform
 from ahead_ldp.schema import as_schema
 from ahead_ldp.server.closing import SCREENS
 from ahead_ldp.server.problems import Problem
@@ -25,6 +25,7 @@ _FIELDS = {
     "users": "10000", "method": "", "minimum": "100", "closing": "manual", "closing_value": "", "enrolment": "walk_in",
     "review": "", "retention_days": "30", "consent": "",
 }  # fmt: skip
+_METHODS = [name for name in MECHANISMS if name != Uniform.name]  # which asks nobody
 _MOST_SIMULATED = 2**20  # cells of a domain whose plan is simulated while somebody types
 _WAIT_S = 10.0
 
@@ -68,7 +69,7 @@ class CampaignPages:
     def _form(
         self, request: Request, visitor: Visitor, given: dict[str, str], wrong: str, status: int = 200
     ) -> Response:
-        return render(request, "new.html", visitor, status, given=given, wrong=wrong, methods=list(MECHANISMS))
+        return render(request, "new.html", visitor, status, given=given, wrong=wrong, methods=_METHODS)
 
     async def plan(self, request: Request, visitor: Visitor) -> Response:
         """The error to expect of what stands in the form, simulated on the planner's reference populations."""
@@ -95,7 +96,9 @@ class CampaignPages:
         screens = []
         for wave in self._service.store.waves(campaign):
             body = self._service.store.document(campaign, wave.number, SCREENS)
-            screens.append({"wave": wave.number, "state": wave.state.value, **(json.loads(body) if body else {})})
+            told = json.loads(body) if body else {}
+            worst = _worst(told.get("screens", []))
+            screens.append({"wave": wave.number, "state": wave.state.value, "worst": worst, **told})
         return {"record": record, "state": state, "progress": progress, "target": target, "screens": screens}
 
     async def live(self, request: Request, visitor: Visitor) -> Response:
@@ -149,6 +152,15 @@ class CampaignPages:
             if job.state.value == "done":
                 return
             time.sleep(0.02)
+
+
+def _worst(screens: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each kind of screen the one that is furthest out."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in screens:
+        if one["screen"] not in found or one["z"] > found[one["screen"]]["z"]:
+            found[one["screen"]] = one
+    return sorted(found.values(), key=lambda one: -one["z"])
 
 
 def _draft(given: dict[str, str]) -> dict[str, Any]:

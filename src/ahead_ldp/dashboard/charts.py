@@ -17,19 +17,31 @@ from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates import Estimate
 from ahead_ldp.slices import blocks
 from ahead_ldp.units import numbers_at, text
+from ahead_ldp.workloads import Workload
 
 Floats = NDArray[np.float64]
 
-WIDTH, HEIGHT = 640, 220
-LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 26
+WIDTH, HEIGHT = 420, 190
+LEFT, RIGHT, TOP, BOTTOM = 54, 10, 10, 24
 _MOST_BINS = 128
 _MOST_SIDE = 48  # cells of a heat map
+_MOST_BARS = 30
+_MOST_BUCKETS_AS_BARS = 12
+_ROW = 19  # of a bar
 _TICKS = 5
+_LETTERS = 40  # of the labels along an axis
+_MOST_NAMED = 8  # categories with a name at an axis
+_LONGEST_AXIS, _LONGEST_BAR = 7, 16  # letters of a name
+
+
+def has_bars(attribute: Attribute) -> bool:
+    """Whether an attribute is shown as bars rather than as a curve: categories, and few buckets."""
+    return attribute.kind == "nominal" or attribute.size <= _MOST_BUCKETS_AS_BARS
 
 
 def distribution(estimate: Estimate, attribute: Attribute) -> Markup:
     """The share of people per bucket with its 95 % band, as steps; categories as bars with whiskers."""
-    if attribute.kind == "nominal" or attribute.size <= 12:
+    if has_bars(attribute):
         return _bars(attribute, estimate.histogram(attribute.name))
     ends = blocks(attribute.ordered_size, _MOST_BINS)
     found = estimate.histogram(attribute.name, bins=ends.size - 1) if ends.size - 1 < attribute.ordered_size else None
@@ -81,24 +93,37 @@ def decomposition(estimate: Estimate, attribute: Attribute, waves: Sequence[Sequ
 
 
 def heat_map(estimate: Estimate, across: Attribute, down: Attribute) -> Markup:
-    """The share of people per box of two attributes; drag a box to ask about it."""
-    values = estimate.marginal(across.name, down.name, errors=False).values
-    grid = _coarsened(_coarsened(values, across.size, 0), down.size, 1)
-    columns, rows = grid.shape
+    """How densely people lie in each box of two attributes; drag a box to ask about it."""
+    ends = [blocks(a.ordered_size, _MOST_SIDE) for a in (across, down)]
+    columns, rows = (e.size - 1 for e in ends)
+    shares = estimate.answer(_boxes(estimate, (across, down), ends), errors=False).values.reshape(columns, rows)
+    grid = shares / np.outer(np.diff(ends[0]), np.diff(ends[1]))  # blocks differ by a bucket: density, not share
     most = float(grid.max()) or 1.0
-    side = WIDTH - LEFT - RIGHT
+    ticks = [(1 - place, label) for place, label in _ticks(down)]
+    left = max(LEFT, 12 + 8 * max(len(label) for _, label in ticks))
+    side = WIDTH - left - RIGHT
+    x, y = (side * e / e[-1] for e in ends)
     parts = []
     for i in range(columns):
         for j in range(rows):
             shade = max(float(grid[i, j]), 0.0) / most
             if shade < 0.004:
                 continue
-            x, y = LEFT + side * i / columns, TOP + side * (rows - 1 - j) / rows
-            size = f'width="{side / columns + 0.3:.2f}" height="{side / rows + 0.3:.2f}"'
-            parts.append(f'<rect class="cell" x="{x:.2f}" y="{y:.2f}" {size} fill-opacity="{shade:.3f}"/>')
-    ticks = [(1 - place, label) for place, label in _ticks(down)]
+            size = f'width="{x[i + 1] - x[i]:.2f}" height="{y[j + 1] - y[j]:.2f}"'
+            place = f'x="{left + x[i]:.2f}" y="{TOP + side - y[j + 1]:.2f}"'
+            parts.append(f'<rect class="cell" {place} {size} fill-opacity="{shade:.3f}"/>')
     label = f"Share of people by {across.name} and {down.name}"
-    return _chart(across, label, parts, ticks, down=down, height=side + TOP + BOTTOM)
+    return _chart(across, label, parts, ticks, down=down, height=side + TOP + BOTTOM, left=left)
+
+
+def _boxes(estimate: Estimate, pair: Sequence[Attribute], ends: Sequence[NDArray[np.int64]]) -> Workload:
+    schema = estimate.schema
+    index = np.indices([e.size - 1 for e in ends]).reshape(2, -1)
+    boxes = np.zeros((index.shape[1], len(schema.sizes), 2))
+    boxes[..., 1] = schema.sizes
+    for a, e, at in zip(pair, ends, index, strict=True):
+        boxes[:, schema.index(a.name)] = np.stack([e[at], e[at + 1]], axis=1)
+    return Workload(schema.sizes, boxes, np.arange(len(boxes)), len(boxes))
 
 
 # Parts.
@@ -111,20 +136,21 @@ def _chart(
     ticks: Sequence[tuple[float, str]],
     down: Attribute | None = None,
     height: float = HEIGHT,
+    left: float = LEFT,
 ) -> Markup:
     base, side = height - BOTTOM, height - TOP - BOTTOM
-    axes = [f'<line class="axis" x1="{LEFT}" y1="{base}" x2="{WIDTH - RIGHT}" y2="{base}"/>']
+    axes = [f'<line class="axis" x1="{left}" y1="{base}" x2="{WIDTH - RIGHT}" y2="{base}"/>']
     for place, said in ticks:
         y = TOP + side * place
-        axes.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
-        axes.append(_text(LEFT - 6, y + 4, said, "end"))
+        axes.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
+        axes.append(_text(left - 6, y + 4, said, "end"))
     for place, said in _ticks(attribute):
         anchor = "start" if place == 0 else "end" if place == 1 else "middle"
-        axes.append(_text(LEFT + (WIDTH - LEFT - RIGHT) * place, base + 17, said, anchor))
+        axes.append(_text(left + (WIDTH - left - RIGHT) * place, base + 15, said, anchor))
     asked = f'data-attribute="{escape(attribute.name)}" data-codes="{attribute.ordered_size}"'
     if down is not None:
         asked += f' data-down="{escape(down.name)}" data-down-codes="{down.ordered_size}"'
-    frame = f'data-left="{LEFT}" data-right="{WIDTH - RIGHT}" data-top="{TOP}" data-bottom="{base:g}"'
+    frame = f'data-left="{left}" data-right="{WIDTH - RIGHT}" data-top="{TOP}" data-bottom="{base:g}"'
     head = (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(label)}" {asked} {frame}>'
     )
@@ -132,28 +158,31 @@ def _chart(
 
 
 def _bars(attribute: Attribute, answers: Answers) -> Markup:
+    """A row for each category; of many nominal ones those with most people."""
     low, high = answers.interval()
-    n, top = answers.values.size, float(np.max(np.where(np.isfinite(high), high, answers.values))) or 1.0
-    wide, side = (WIDTH - LEFT - RIGHT) / n, HEIGHT - TOP - BOTTOM
-    base, parts = HEIGHT - BOTTOM, []
     names = [str(x) for x in next(iter(answers.labels.values()))]
-    for i, value in enumerate(answers.values):
-        x, tall = LEFT + i * wide, side * max(float(value), 0.0) / top
-        size = f'width="{0.8 * wide:.1f}" height="{tall:.1f}"'
-        parts.append(f'<rect class="bar" x="{x + 0.1 * wide:.1f}" y="{base - tall:.1f}" {size}/>')
+    shown = np.arange(answers.values.size)
+    if shown.size > _MOST_BARS:
+        shown = np.argsort(-answers.values, kind="stable")[:_MOST_BARS]
+    top = float(np.max(np.where(np.isfinite(high), high, answers.values)[shown])) or 1.0
+    left, wide, parts = 100, WIDTH - 100 - RIGHT - 48, []
+    for row, i in enumerate(shown):
+        y, value = TOP + row * _ROW, float(answers.values[i])
+        long = wide * max(value, 0.0) / top
+        parts.append(_text(left - 6, y + 12, _short(names[i], _LONGEST_BAR), "end"))
+        parts.append(f'<rect class="bar" x="{left}" y="{y + 2}" width="{long:.1f}" height="{_ROW - 6}"/>')
         if np.isfinite(high[i]):
-            y0, y1 = base - side * low[i] / top, base - side * high[i] / top
-            parts.append(
-                f'<line class="whisker" x1="{x + wide / 2:.1f}" x2="{x + wide / 2:.1f}" y1="{y0:.1f}" y2="{y1:.1f}"/>'
-            )
-        parts.append(_text(x + wide / 2, base + 17, names[i][: max(int(wide / 7), 3)], "middle"))
+            ends = [left + wide * min(max(float(x), 0.0), top) / top for x in (low[i], high[i])]
+            middle = f'y1="{y + _ROW / 2 - 1}" y2="{y + _ROW / 2 - 1}"'
+            parts.append(f'<line class="whisker" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" {middle}/>')
+        parts.append(_text(WIDTH - RIGHT, y + 12, f"{100 * value:.1f} %", "end"))
+    height = TOP + shown.size * _ROW + 6
+    if shown.size < answers.values.size:
+        parts.append(_text(left, height + 10, f"the {shown.size} largest of {answers.values.size}", "start"))
+        height += 16
     label = f"Share of people by {attribute.name}, with 95 % intervals"
-    ticks = _percent_ticks(top)
-    axes = [f'<line class="axis" x1="{LEFT}" y1="{base}" x2="{WIDTH - RIGHT}" y2="{base}"/>']
-    for place, said in ticks:
-        axes.append(_text(LEFT - 6, TOP + side * place + 4, said, "end"))
-    head = f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
-    return Markup(head + "".join(axes) + "".join(parts) + "</svg>")
+    head = f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}">'
+    return Markup(head + "".join(parts) + "</svg>")
 
 
 def _bands(answers: Answers) -> list[tuple[str, tuple[Floats, Floats]]]:
@@ -191,18 +220,25 @@ def _text(x: float, y: float, said: str, anchor: str) -> str:
 
 
 def _ticks(attribute: Attribute) -> list[tuple[float, str]]:
-    """Places along the codes, 0 to 1, and what stands there in the user's units."""
-    places = np.linspace(0.0, 1.0, _TICKS)
-    numbers = numbers_at(attribute, places * attribute.ordered_size)
-    if attribute.labels or attribute.kind != "real":
-        numbers = np.minimum(numbers, (attribute.ordered_size - 1) if attribute.labels else attribute.hi)
-    return [(float(p), text(attribute, float(x))) for p, x in zip(places, numbers, strict=True)]
+    """Places along the codes, 0 to 1, and what stands there in the user's units; categories at their middle."""
+    n = attribute.ordered_size
+    if attribute.labels:
+        codes = np.unique(np.linspace(0, n - 1, min(n, _MOST_NAMED)).astype(int))
+        return [((c + 0.5) / n, _short(attribute.labels[c], _LONGEST_AXIS)) for c in codes.tolist()]
+    for count in (_TICKS, 3, 2):  # long labels need room
+        places = np.linspace(0.0, 1.0, count)
+        numbers = numbers_at(attribute, places * n)
+        if attribute.kind != "real":
+            numbers = np.minimum(numbers, attribute.hi)
+        said = [text(attribute, float(x)) for x in numbers]
+        if max(map(len, said)) * count <= _LETTERS:
+            break
+    return list(zip(places.tolist(), said, strict=True))
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _percent_ticks(top: float) -> list[tuple[float, str]]:
     return [(1 - part, f"{100 * top * part:.3g} %") for part in (0.0, 0.5, 1.0)]
-
-
-def _coarsened(values: Floats, size: int, axis: int) -> Floats:
-    ends = blocks(size, _MOST_SIDE)
-    return np.add.reduceat(values, ends[:-1], axis=axis)

@@ -16,6 +16,7 @@ from ahead_ldp.dashboard.campaigns import CampaignPages
 from ahead_ldp.dashboard.login import Visitor, goodbye, guarded, read_form, role_of, same_origin, welcome
 from ahead_ldp.dashboard.rendering import HERE, render
 from ahead_ldp.dashboard.results import ResultPages
+from ahead_ldp.server.app import page_policy
 from ahead_ldp.server.problems import KINDS, Problem
 from ahead_ldp.server.service import Service
 from ahead_ldp.server.store.interface import NotFound, StoreUnavailable
@@ -27,13 +28,17 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 def make_pages(service: Service) -> Starlette:
     """The pages over a service."""
     campaigns, results = CampaignPages(service), ResultPages(service)
+    issuer = service.settings.issuer
 
     async def participant(request: Request) -> Response:
         """The page on which a person answers. It is the same for every campaign that has the form of a name."""
         campaign = request.path_params["campaign"]
         if not _DIGEST.fullmatch(campaign):
             return render(request, "error.html", status=404, message="There is no such campaign.")
-        return render(request, "participant.html", campaign=campaign)
+        page = render(request, "participant.html", campaign=campaign, issuer=issuer)
+        if issuer:  # the one other host that this page may speak with, named by the operator
+            page.headers["content-security-policy"] = page_policy("/".join(issuer.split("/")[:3]))
+        return page
 
     async def login(request: Request) -> Response:
         """The form for a token, and what it leads to."""
@@ -68,6 +73,7 @@ def make_pages(service: Service) -> Starlette:
         route(one + "/live", campaigns.live),
         route(one + "/do", campaigns.act, operator=True, form=True),
         route(one + "/results", results.page),
+        route(one + "/attribute", results.attribute),
         route(one + "/ask", results.ask, form=True),
         route(one + "/download", results.download),
         Mount("/static", StaticFiles(directory=HERE / "static")),

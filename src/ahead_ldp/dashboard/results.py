@@ -26,7 +26,7 @@ from ahead_ldp.server.service import Service
 from ahead_ldp.sessions import Session
 from ahead_ldp.units import borders
 
-_MOST_SHOWN = 12  # attributes of a page
+_SHOWN_AT_ONCE = 2  # attributes with their pictures; those of the others are made when they are looked at
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
@@ -39,22 +39,23 @@ class ResultPages:
     async def page(self, request: Request, visitor: Visitor) -> Response:
         """Everything at a glance."""
         campaign = request.path_params["campaign"]
+        pair = [request.query_params.get(name, "") for name in ("across", "up")]
         try:
-            shown = await run_in_threadpool(self._shown, campaign)
+            shown = await run_in_threadpool(self._shown, campaign, pair)
         except Problem as problem:
             if problem.kind != "no_results":
                 raise
             record = self._service.directory.terms(campaign).campaign.record
-            return render(request, "results.html", visitor, campaign=campaign, record=record, attributes=None)
+            state = self._service.state(campaign)["state"]
+            shown = {"record": record, "attributes": None, "state": state}
         return render(request, "results.html", visitor, campaign=campaign, **shown)
 
-    def _shown(self, campaign: str) -> dict[str, Any]:
+    def _shown(self, campaign: str, wanted: Sequence[str]) -> dict[str, Any]:
         service = self._service
         session, estimate = service.closed_session(campaign), service.directory.estimate(campaign)
         terms = service.directory.terms(campaign)
-        shown = estimate.schema.attributes[:_MOST_SHOWN]
-        ordered = [a for a in shown if a.ordered_size > 1]
-        pair = [a for a in ordered if a.kind != "nominal"][:2]
+        listed = estimate.schema.attributes
+        pair = _pair(listed, wanted)
         return {
             "record": terms.campaign.record,
             "session": {
@@ -62,11 +63,26 @@ class ResultPages:
                 "complete": session.estimate is not None,
                 "people": people(session),
             },
-            "attributes": [_attribute(session, estimate, a) for a in shown],
-            "heat": charts.heat_map(estimate, pair[0], pair[1]) if len(pair) == 2 else None,
+            "attributes": [_attribute(session, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
+            "others": [a.name for a in listed[_SHOWN_AT_ONCE:]],
+            "heat": charts.heat_map(estimate, *pair) if pair else None,
+            "names": [a.name for a in listed if a.ordered_size > 1],
             "pair": [a.name for a in pair],
             "manipulation": manipulation(session, terms.campaign.tier),
         }
+
+    async def attribute(self, request: Request, visitor: Visitor) -> Response:
+        """The pictures of one attribute, as a part of the page."""
+        campaign, name = request.path_params["campaign"], request.query_params.get("name", "")
+        found = await run_in_threadpool(self._one, campaign, name)
+        return render(request, "attribute.html", visitor, campaign=campaign, a=found)
+
+    def _one(self, campaign: str, name: str) -> dict[str, Any]:
+        session, estimate = self._service.closed_session(campaign), self._service.directory.estimate(campaign)
+        for a in estimate.schema.attributes:
+            if a.name == name:
+                return _attribute(session, estimate, a)
+        raise Problem("not_found")
 
     async def ask(self, request: Request, visitor: Visitor) -> Response:
         """The answer to one query: as text, or as ranges of codes from a drag."""
@@ -163,6 +179,16 @@ def _ends(a: Attribute, lo: int, hi: int) -> tuple[Any, Any] | frozenset[str]:
     return tuple(str(np.array(x).astype(unit)) for x in (first, last))  # type: ignore[return-value]
 
 
+def _pair(attributes: Sequence[Attribute], wanted: Sequence[str]) -> list[Attribute]:
+    """Two attributes to show together: those asked for, else the first two, ordered ones before nominal ones."""
+    wide = [a for a in attributes if a.ordered_size > 1]
+    asked = [a for name in wanted for a in wide if a.name == name]
+    if len(asked) == 2 and asked[0] is not asked[1]:
+        return asked
+    found = sorted(wide, key=lambda a: a.kind == "nominal")[:2]
+    return found if len(found) == 2 else []
+
+
 def _attribute(session: Session, estimate: Estimate, a: Attribute) -> dict[str, Any]:
     ordered = a.kind != "nominal" and a.ordered_size > 1
     quantiles = estimate.quantiles(a.name, _LEVELS) if ordered else None
@@ -170,8 +196,8 @@ def _attribute(session: Session, estimate: Estimate, a: Attribute) -> dict[str, 
     waves = asked_cells(session, estimate.schema.names.index(a.name)) if ordered else []
     return {
         "name": a.name,
-        "kind": a.kind,
-        "codes": a.size,
+        "bars": charts.has_bars(a),
+        "example": str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))})),
         "distribution": charts.distribution(estimate, a),
         "cumulative": charts.cumulative(estimate, a) if ordered else None,
         "decomposition": charts.decomposition(estimate, a, waves) if waves else None,

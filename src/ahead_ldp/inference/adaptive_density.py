@@ -25,9 +25,10 @@ Floats = NDArray[np.float64]
 
 ESTIMATORS = ("shrinkage", "even", "smooth", "least_squares")
 _LEAST_ROUGH = 0.125  # no level is taken to be smoother: heaps may hide below smooth levels
+_FEW = 5  # rounds of EM on the way: roughness need not be exact
 _ENOUGH = 8  # families that tell how rough a level is
 _PRICE = 2.0  # of a coefficient of the smooth density, in units of log-evidence
-_CAUTION = 10.0  # log-evidence of neighbouring nodes is not independent: it counts for less
+_CAUTION = 4.0  # log-evidence of neighbouring nodes is not independent: it counts for less
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,7 @@ def look(tree: BinaryTree, measurements: Sequence[Measurement]) -> tuple[Floats,
     """
     upward = Upward.of(tree, *_weighted(tree.tree, measurements, _even(measurements)))
     base = base_masses(tree, upward, None)
-    shrunk = shrink(upward, base, apart=tree.tree.axes[0].missing)
+    shrunk = shrink(upward, base, apart=tree.tree.axes[0].missing, rounds=_FEW)
     rough, now, ratio, told = np.full(tree.size, 0.5), 0.5, 1.0, 0
     for (nodes, left, right), weights in zip(tree.levels, shrunk.weights, strict=True):
         if known := int(upward.known(left, right).sum()):

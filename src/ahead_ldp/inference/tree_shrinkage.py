@@ -22,14 +22,14 @@ Bools = NDArray[np.bool_]
 # The parts of the prior: where the left half's share lies (0: at the base's; +1, -1: all or nothing is there), and the
 # standard deviation around that, relative to the node's mass (at the base's, times 2 sqrt(b (1 - b))).
 PLACES = np.array([0, 0, 0, 0, 0, 0, 1, -1, 1, -1])
-WIDTHS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.0, 0.0, 0.05, 0.05])
+WIDTHS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.02, 0.02, 0.08, 0.08])
 _LEFT, _RIGHT = np.flatnonzero(PLACES > 0), np.flatnonzero(PLACES < 0)
 EVEN = np.array([0.25, *[0.12] * 5, *[0.0375] * 4])  # weights at the root for an even base measure
 SMOOTH = np.array([0.8, *[0.03] * 5, *[0.0125] * 4])  # for one that was fitted to the same estimates
 WIDE = np.eye(PLACES.size)[5]  # hardly any restriction
 NONE = np.eye(PLACES.size)[0]  # no departure at all
 _CARRY = 4.0  # families that the level above counts for
-_ROUNDS = 15  # of EM
+ROUNDS = 15  # of EM
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +93,9 @@ class Shrunk:
         return self.values[self.upward.tree.tree.leaves]
 
 
-def shrink(upward: Upward, base: Floats, start: Floats = EVEN, apart: bool = False) -> Shrunk:  # (size,), (parts,)
+def shrink(
+    upward: Upward, base: Floats, start: Floats = EVEN, apart: bool = False, rounds: int = ROUNDS
+) -> Shrunk:  # (size,), (parts,)
     """The masses when departures from the base measure are shrunk; the root's is 1, ``start`` is the prior there.
 
     ``apart``: the root's halves have nothing to do with each other, and are left as measured.
@@ -107,7 +109,7 @@ def shrink(upward: Upward, base: Floats, start: Floats = EVEN, apart: bool = Fal
         if known.any():
             family = Family.of(upward, base, mass[known], left[known], right[known])
             if here is weights:
-                here, gained = family.learn(weights)
+                here, gained = family.learn(weights, rounds)
                 weights, evidence = here, evidence + gained
             half[known] += family.posterior_mean(here)
         values[left] = np.clip(half, 0.0, mass)
@@ -139,13 +141,13 @@ class Family:
         found: Floats = -0.5 * (np.log(total) + (self.x - self.centre) ** 2 / total)
         return found
 
-    def learn(self, before: Floats) -> tuple[Floats, float]:
+    def learn(self, before: Floats, rounds: int = ROUNDS) -> tuple[Floats, float]:
         """The mixture's weights from these families and the level above, and the logarithm of the evidence."""
         log = self._log_likelihood()
         top = log.max(axis=1, keepdims=True)
         likelihood = np.exp(log - top)
         weights = before
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             told = weights * likelihood
             told /= told.sum(axis=1, keepdims=True)
             weights = _balanced((told.sum(axis=0) + _CARRY * before) / (len(told) + _CARRY))

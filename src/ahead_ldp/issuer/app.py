@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ahead_ldp.issuer.office import Office
@@ -18,14 +19,16 @@ LARGEST_BODY = 4096
 _PROBLEM = "urn:ahead-ldp:problem:"
 
 
-def make_app(office: Office) -> Starlette:
-    """The ASGI application of one office.
+def make_app(office: Office, allowed_origins: Sequence[str] = ()) -> Starlette:
+    """The ASGI application of one office, which pages of ``allowed_origins`` may ask from a browser.
 
     ``POST /v1/signatures`` takes ``{"secret", "message": hex}`` and answers ``{"signature": hex}``; the same request
     again gets the same answer. ``GET /v1/key`` is the public key as a campaign's ``token``, ``GET /v1/health`` a sign
     of life.
     """
     from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.middleware.cors import CORSMiddleware
     from starlette.responses import JSONResponse
     from starlette.routing import Route
 
@@ -62,7 +65,8 @@ def make_app(office: Office) -> Starlette:
         Route("/v1/key", key, methods=["GET"]),
         Route("/v1/health", health, methods=["GET"]),
     ]
-    return Starlette(routes=routes)
+    own = {"allow_origins": list(allowed_origins), "allow_methods": ["GET", "POST"], "allow_headers": ["content-type"]}
+    return Starlette(routes=routes, middleware=[Middleware(CORSMiddleware, **own)])  # type: ignore[arg-type]
 
 
 def _parse(body: bytes) -> tuple[str, bytes]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ahead_ldp.mechanisms.adaptive import Adaptive
 from ahead_ldp.mechanisms.ahead import AHEAD
 from ahead_ldp.mechanisms.calm import CALM
 from ahead_ldp.mechanisms.dht import DHT
 from ahead_ldp.mechanisms.flat import Flat
+from ahead_ldp.mechanisms.fused import Fused
 from ahead_ldp.mechanisms.hdg import HDG, TDG
 from ahead_ldp.mechanisms.hh import HH
 from ahead_ldp.mechanisms.hio import HIO
@@ -27,7 +29,9 @@ __all__ = [
     "MECHANISMS",
     "SW",
     "TDG",
+    "Adaptive",
     "Flat",
+    "Fused",
     "PriPL",
     "PrivNUD",
     "Uniform",
@@ -37,7 +41,7 @@ __all__ = [
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.name: mechanism
-    for mechanism in (AHEAD, LLE, Uniform, Flat, HIO, HH, DHT, SW, CALM, TDG, HDG, PrivNUD, PriPL)
+    for mechanism in (AHEAD, LLE, Uniform, Flat, HIO, HH, DHT, SW, CALM, TDG, HDG, PrivNUD, PriPL, Fused, Adaptive)
 }
 
 

@@ -106,7 +106,9 @@ class Decomposition:
         """
         leaves, oracle = self.tree.leaves, self.oracle
         estimate = oracle.estimate(tally)
-        measurement = Measurement(leaves, norm_sub(estimate), tally.n, oracle)  # post-processing's Norm-Sub
+        measurement = Measurement(
+            leaves, norm_sub(estimate), tally.n, oracle, projected=True
+        )  # post-processing's Norm-Sub
         known = replace(self, measurements=(*self.measurements, measurement))
         if tally.n == 0:
             return known

@@ -44,11 +44,8 @@ class Flat(Mechanism):
             question = Question(tuple(range(len(axes))), Partition.of_tree(tree), oracle)
             tally = (yield {group.id: question})[group.id]
             estimate = oracle.estimate(tally)
-            measurements.append(
-                Measurement(
-                    tree.leaves, nearest_in_simplex(estimate) if self.non_negative else estimate, tally.n, oracle
-                )
-            )
+            kept = nearest_in_simplex(estimate) if self.non_negative else estimate
+            measurements.append(Measurement(tree.leaves, kept, tally.n, oracle, projected=self.non_negative))
         return TreeEstimate(schema, average(tree, measurements), consistent=self.non_negative)
 
     def _oracle(self, cells: int) -> LinearOracle:

@@ -30,5 +30,7 @@ SOURCES: dict[str, Source] = {
     "hdg": Source("grids of pairs and of single attributes", _YANG),
     "sw": Source("reports near the value, read by EM", "Li et al., SIGMOD 2020"),
     "privnud": Source("a tree whose nodes choose their fanout", "Wang et al., ICDE 2023"),
+    "adaptive": Source("partitions of every scale, shrinkage on a tree", "this project, docs/methods/adaptive.md"),
+    "fused": Source("trees of single attributes and grids of pairs", "this project, docs/methods/fused.md"),
     "pripl": Source("a tree on a piecewise-linear density", "Wang et al., VLDB 2024"),
 }

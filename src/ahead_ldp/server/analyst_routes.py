@@ -77,7 +77,7 @@ def analyst(service: Service) -> APIRouter:
         except ValueError as error:
             raise Problem("invalid_query", str(error)) from None
 
-    @router.get(at + "/tallies", responses=problem_responses(*GUARDED, "replay_mismatch"))
+    @router.get(at + "/tallies", responses=problem_responses(*GUARDED, "no_results", "replay_mismatch"))
     def get_tallies(campaign: Campaign) -> Response:
         """What is known of the campaign as one record, which `ahead_ldp.load` reads."""
         return Response(canonical_bytes(tallies_record(service, campaign)), media_type="application/json")

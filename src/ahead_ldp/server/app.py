@@ -19,15 +19,23 @@ from ahead_ldp.server.problems import Problem
 from ahead_ldp.server.service import Clock, Service, system_clock
 from ahead_ldp.server.store.interface import Store, StoreError
 
-# Nothing on a page comes from elsewhere or runs inline, and nobody frames it.
-CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+
+def page_policy(*connect: str) -> str:
+    """A content security policy: nothing comes from elsewhere or runs inline, and nobody frames it.
+
+    Scripts of the page speak with this server and with the origins of ``connect``.
+    """
+    asked = " ".join(["'self'", *connect])
+    return (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src {asked}; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
 SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    "content-security-policy": CSP,
+    "content-security-policy": page_policy(),
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "geolocation=(), camera=(), microphone=()",

@@ -21,9 +21,10 @@ if (progress) {
     if (!known) return location.reload(); // another wave is open
     for (const g of now.groups) {
       shown[g.group].value = Math.min(g.reports, target);
-      const more = g.state === "open" ? "" : ` (${g.state})`;
-      progress.querySelector(`[data-count="${CSS.escape(g.group)}"]`).textContent = `${g.reports.toLocaleString("en")} of ${target.toLocaleString("en")}${more}`;
+      const more = g.state === "open" ? `of ${target.toLocaleString("en")}` : `(${g.state})`;
+      progress.querySelector(`[data-count="${CSS.escape(g.group)}"]`).textContent = `${g.reports.toLocaleString("en")} ${more}`;
     }
+    if ($("reached")) $("reached").textContent = now.groups.filter((g) => g.reports >= target).length;
     if ($("reports")) $("reports").textContent = now.reports.toLocaleString("en");
     const refused = Object.entries(now.refused).map(([reason, count]) => {
       const item = document.createElement("li");
@@ -51,7 +52,11 @@ if (form) {
     if (text !== asked) return;
     $("plan-text").textContent = found.wrong ?? `95 % of random range answers are within ${found.error} points (method ${found.method}; by shape: ${found.shapes}).`;
   };
+  const { closing, closing_value: many } = form.elements;
+  const settle = () => (many.disabled = closing.value === "manual"); // nothing to count to
+  settle();
   form.addEventListener("input", () => {
+    settle();
     clearTimeout(timer);
     timer = setTimeout(plan, 600);
   });
@@ -81,6 +86,24 @@ if (asking) {
     ask({ query: $("query").value });
   });
   for (const chart of document.querySelectorAll(".chart[data-attribute]")) drag(chart);
+}
+
+// Attributes whose pictures are made when somebody looks.
+for (const part of document.querySelectorAll("details.lazy")) {
+  part.addEventListener("toggle", async () => {
+    if (!part.open || part.dataset.done) return;
+    part.dataset.done = "1";
+    const place = part.lastElementChild;
+    const answer = await fetch(part.dataset.part, { redirect: "error" }).catch(() => null);
+    if (!answer?.ok) {
+      part.dataset.done = "";
+      place.textContent = "This could not be loaded. Close and open it to try again.";
+      return;
+    }
+    const made = new DOMParser().parseFromString(await answer.text(), "text/html"); // our own page: everything in it is escaped
+    place.replaceChildren(...made.body.children);
+    for (const chart of place.querySelectorAll(".chart[data-attribute]")) drag(chart);
+  });
 }
 
 function drag(chart) {

@@ -1,0 +1,273 @@
+"""Adaptive: its partitions, its waves, its accuracy beside AHEAD's, and what its errors promise."""
+
+import numpy as np
+import pytest
+
+from ahead_ldp.adaptive_estimates import AdaptiveEstimate
+from ahead_ldp.device.partition import TreeForm
+from ahead_ldp.mechanisms import AHEAD, Adaptive
+from ahead_ldp.mechanisms.adaptive import Cut, reread
+from ahead_ldp.oracles import Tally
+from ahead_ldp.partitions import Partition
+from ahead_ldp.protocol import Question, finish
+from ahead_ldp.schema import as_schema
+from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.workloads import Workload, point_workload, random_workload, true_answers
+from tests.support import schema_of
+
+
+def bell(size: int, n: int) -> np.ndarray:
+    f = np.exp(-0.5 * ((np.arange(size) + 0.5 - 0.4 * size) / (0.1 * size)) ** 2)
+    return np.round(n * f / f.sum()).astype(np.int64)
+
+
+def heaps(size: int, n: int) -> np.ndarray:
+    f = np.where(np.arange(size) % 10 == 0, 6.0, 0.4) * np.exp(-np.arange(size) / (0.3 * size))
+    return np.round(n * f / f.sum()).astype(np.int64)
+
+
+def asked(mechanism: Adaptive, histogram: np.ndarray, seed: int = 1) -> list[list[Question]]:
+    """The questions of a simulated run, wave by wave."""
+    schema, rng = schema_of(histogram.size), np.random.default_rng(seed)
+    parts = Population.of_histogram(histogram).divide(mechanism.groups(schema), rng)
+    found, run = [], mechanism.run(schema)
+    try:
+        wave = next(run)
+        while True:
+            found.append(list(wave.values()))
+            wave = run.send({g: q.oracle.simulate(parts[g].cells(q), rng) for g, q in wave.items()})
+    except StopIteration:
+        return found
+
+
+# Questions.
+
+
+def test_from_four_cells_to_finer_ones_where_people_are():
+    waves = asked(Adaptive(epsilon=1.0), bell(256, 10**6))
+    cells = [q.partition.cells for (q,) in waves]
+    assert cells[0] == 4
+    assert cells[:5] == sorted(cells[:5])
+    assert max(cells[:5]) < min(cells[5:])
+    last = waves[-1][0].partition
+    width = (last.hi - last.lo)[:, 0]
+    middle = (last.lo[:, 0] >= 64) & (last.hi[:, 0] <= 160)
+    assert width[middle].max() < width[~middle].max() / 2
+
+
+def test_the_more_people_the_finer_the_cells_and_never_finer_than_codes():
+    most = [asked(Adaptive(epsilon=1.0), bell(64, n))[-1][0].partition.cells for n in (100, 10_000, 10**6)]
+    assert most[0] <= 8
+    assert most[0] < most[1] < most[2] <= 64
+
+
+def test_heaps_are_looked_at_closely_and_smooth_people_are_not():
+    """At the same number of people, evenness found on coarse levels saves questions about fine ones."""
+    smooth, rough = (asked(Adaptive(epsilon=2.0), make(512, 10**6))[-1][0].partition.cells for make in (bell, heaps))
+    assert rough > 1.25 * smooth
+
+
+def test_a_cut_is_the_partition_that_its_flags_travel_as():
+    for question in (q for wave in asked(Adaptive(epsilon=1.0), heaps(200, 300_000)) for q in wave):
+        assert isinstance(question.partition.form, TreeForm)
+        again = Partition.of_form(question.partition.form, question.partition.axes)
+        np.testing.assert_array_equal(again.lo, question.partition.lo)
+        np.testing.assert_array_equal(again.hi, question.partition.hi)
+
+
+@pytest.mark.parametrize(("waves", "sizes"), [(1, [8]), (2, [4, 4]), (3, [3, 3, 2]), (None, [1] * 8), (9, [1] * 8)])
+def test_groups_share_waves(waves, sizes):
+    mechanism = Adaptive(epsilon=1.0, waves=waves)
+    found = asked(mechanism, bell(1024, 200_000))
+    assert [len(wave) for wave in found] == sizes
+    assert [g.id for g in mechanism.groups(schema_of(1024))] == [str(i + 1) for i in range(8)]
+    assert [q.partition.cells for q in found[0]] == [4, 8, 16, 32, 64, 128, 4, 8][: sizes[0]]
+
+
+@pytest.mark.parametrize(("size", "count"), [(1, 0), (2, 1), (3, 1), (4, 1), (5, 2), (8, 2), (64, 5), (4096, 8)])
+def test_as_many_groups_as_there_are_scales(size, count):
+    assert len(Adaptive(epsilon=1.0).groups(schema_of(size))) == count
+
+
+def test_a_group_without_reports_leaves_the_coarsest_cells():
+    schema, run = schema_of(64), Adaptive(epsilon=1.0).run(schema_of(64))
+    wave = next(run)
+    for _ in range(3):
+        (question,) = wave.values()
+        assert question.partition.cells == 4
+        wave = run.send({group: Tally.empty(q.oracle.outcomes) for group, q in wave.items()})
+    assert finish(Adaptive(epsilon=1.0), schema).density == pytest.approx(1 / 64)
+
+
+def test_cells_of_a_cut_tile_the_domain_whatever_is_to_be_divided():
+    from ahead_ldp.device import Axis
+    from ahead_ldp.inference.binary_trees import complete_tree
+
+    rng = np.random.default_rng(4)
+    for axis in (Axis(50), Axis(13, missing=True), Axis(6, nominal=True)):
+        tree = complete_tree(axis, 14).tree
+        for _ in range(20):
+            cut = Cut.of(tree, rng.random(tree.size) < 0.7)
+            assert tree.volume[cut.cells].sum() == axis.size
+            assert (np.diff(np.sort(tree.lo[cut.cells, 0])) > 0).all()
+            assert cut.flags.sum() <= cut.cells.size
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"waves": 0},
+        {"waves": 1.5},
+        {"resolutions": 0},
+        {"resolutions": True},
+        {"finest": 0.0},
+        {"oracle": "sw"},
+        {"estimator": "x"},
+    ],
+)
+def test_choices_that_are_none_are_refused(choices):
+    with pytest.raises(ValueError, match="expected"):
+        Adaptive(epsilon=1.0, **choices)
+
+
+# Kinds of attributes.
+
+
+def test_people_without_a_value_are_told_apart():
+    schema = as_schema(["x=codes,64,missing=cell"])
+    histogram = np.append(bell(64, 600_000), 400_000)
+    estimate = run_simulation(
+        Adaptive(epsilon=2.0), schema, Population.of_histogram(histogram), np.random.default_rng(2)
+    )
+    found = estimate.answer(Workload.from_codes([65], [[64, 64], [0, 31], [0, 63]]))
+    truth = np.array([0.4, histogram[:32].sum() / histogram.sum(), 0.6])
+    assert (np.abs(found.values - truth) < 5 * found.standard_error + 1e-9).all()
+    assert (found.standard_error < 0.01).all()
+
+
+def test_categories_are_asked_at_once():
+    schema = as_schema(["color=nominal,red|green|blue|grey|pink"])
+    assert len(Adaptive(epsilon=1.0).groups(schema)) == 1
+    histogram = np.array([50_000, 20_000, 20_000, 0, 10_000])
+    estimate = run_simulation(
+        Adaptive(epsilon=1.0), schema, Population.of_histogram(histogram), np.random.default_rng(3)
+    )
+    found = estimate.answer(point_workload(schema))
+    assert (np.abs(found.values - histogram / 1e5) < 5 * found.standard_error + 1e-9).all()
+
+
+# Accuracy.
+
+
+def mse(mechanism, histogram: np.ndarray, runs: int, workload: Workload) -> float:
+    schema, people, truth = schema_of(histogram.size), Population.of_histogram(histogram), None
+    truth, errors = true_answers(workload, histogram), []
+    for k in range(runs):
+        estimate = run_simulation(mechanism, schema, people, np.random.default_rng([k, 9]))
+        errors.append(np.mean((estimate.answer(workload, errors=False).values - truth) ** 2))
+    return float(np.mean(errors))
+
+
+@pytest.mark.parametrize(("make", "most"), [(bell, 0.4), (heaps, 0.9)])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])
+def test_less_error_than_the_paper(make, most, epsilon):
+    histogram, workload = make(256, 200_000), random_workload((256,), 60, np.random.default_rng(1))
+    ours, paper = (mse(m(epsilon), histogram, 12, workload) for m in (lambda e: Adaptive(epsilon=e), AHEAD.paper))
+    assert ours < most * paper
+
+
+def test_points_do_not_pay():
+    """The sum of squared errors over all codes, where shrinkage could flatten heaps away."""
+    histogram = heaps(256, 200_000)
+    ours, paper = (mse(m, histogram, 8, point_workload((256,))) for m in (Adaptive(epsilon=1.0), AHEAD.paper(1.0)))
+    assert ours < paper
+
+
+def test_more_waves_are_no_worse():
+    """One wave cannot know where people are: three have at most half of its error on a narrow peak."""
+    histogram, workload = np.zeros(1024, np.int64), random_workload((1024,), 60, np.random.default_rng(1))
+    histogram[300:330] = bell(30, 500_000)
+    one, three = (mse(Adaptive(epsilon=1.0, waves=w), histogram, 10, workload) for w in (1, 3))
+    assert three < 0.7 * one
+
+
+# Errors.
+
+
+@pytest.mark.parametrize(("make", "epsilon"), [(bell, 0.5), (heaps, 1.0)])
+def test_intervals_hold_the_truth_as_often_as_they_say(make, epsilon):
+    """60 runs: on average over queries 89 to 99 % inside. Errors a third too small would hold 81 %."""
+    histogram, inside, ratio = make(128, 100_000), [], []
+    workload = random_workload((128,), 40, np.random.default_rng(1))
+    truth, people = true_answers(workload, histogram), Population.of_histogram(histogram)
+    for k in range(60):
+        found = run_simulation(
+            Adaptive(epsilon=epsilon), schema_of(128), people, np.random.default_rng([k, 11])
+        ).answer(workload)
+        low, high = found.interval(0.95)
+        inside.append(np.mean((low <= truth) & (truth <= high)))
+        ratio.append((found.values - truth) ** 2 / found.standard_error**2)
+    assert 0.89 < np.mean(inside) < 0.99
+    assert 0.4 < np.mean(ratio) < 1.6, "squared errors in units of what is promised"
+
+
+def test_errors_are_those_of_the_joint_draws():
+    histogram = heaps(64, 50_000)
+    estimate = run_simulation(
+        Adaptive(epsilon=1.0), schema_of(64), Population.of_histogram(histogram), np.random.default_rng(5)
+    )
+    assert isinstance(estimate, AdaptiveEstimate)
+    workload = random_workload((64,), 10, np.random.default_rng(2))
+    drawn, found = estimate.joint_errors(workload), estimate.answer(workload)
+    np.testing.assert_allclose(np.sqrt(np.mean(drawn**2, axis=0)), found.standard_error)
+    sums = estimate.linear(workload, np.array([[1.0, -2.0, *[0.0] * 8]]))
+    assert sums.values[0] == pytest.approx(found.values[0] - 2 * found.values[1])
+    assert sums.standard_error[0] == pytest.approx(np.sqrt(np.mean((drawn[:, 0] - 2 * drawn[:, 1]) ** 2)))
+
+
+def test_without_reports_nothing_is_known():
+    estimate = finish(Adaptive(epsilon=1.0), schema_of(32))
+    found = estimate.answer(Workload.from_codes([32], [[0, 31], [0, 15]]))
+    assert found.standard_error[0] == 0.0
+    assert np.isinf(found.standard_error[1])
+    assert estimate.joint_errors(point_workload((32,))) is None
+
+
+def test_inside_an_undivided_cell_the_error_grows():
+    """2,000 people at epsilon 0.1 resolve four cells: an end inside one of them costs more than its noise."""
+    histogram = heaps(64, 2_000)
+    estimate = run_simulation(
+        Adaptive(epsilon=0.5), schema_of(64), Population.of_histogram(histogram), np.random.default_rng(5)
+    )
+    found = estimate.answer(point_workload((64,)))
+    assert (found.standard_error[1:] > 0).all()
+
+
+# Other methods' tallies.
+
+
+def test_the_paper_s_tallies_can_be_read_again():
+    schema, histogram = schema_of(256), bell(256, 200_000)
+    workload = random_workload((256,), 60, np.random.default_rng(1))
+    truth, people, errors = true_answers(workload, histogram), Population.of_histogram(histogram), []
+    for k in range(10):
+        published = run_simulation(AHEAD.paper(1.0), schema, people, np.random.default_rng([k, 13]))
+        again = reread(AHEAD.paper(1.0), schema, published.provenance.history)
+        errors.append([np.mean((e.answer(workload, errors=False).values - truth) ** 2) for e in (published, again)])
+    before, after = np.mean(errors, axis=0)
+    assert after < 0.6 * before
+
+
+def test_tallies_of_part_of_the_waves_can_be_read_again():
+    schema, people = schema_of(64), Population.of_histogram(bell(64, 50_000))
+    published = run_simulation(AHEAD.paper(1.0), schema, people, np.random.default_rng(1))
+    found = reread(AHEAD.paper(1.0), schema, published.provenance.history[:2])
+    assert found.density.sum() == pytest.approx(1.0)
+    assert reread(AHEAD.paper(1.0), schema, []).density == pytest.approx(1 / 64)
+
+
+def test_questions_about_other_partitions_are_refused():
+    schema, people = schema_of(81), Population.of_histogram(bell(81, 5_000))
+    published = run_simulation(AHEAD.paper(1.0, fanout=3), schema, people, np.random.default_rng(1))
+    with pytest.raises(ValueError, match="expected questions about nodes of a binary tree"):
+        reread(AHEAD.paper(1.0, fanout=3), schema, published.provenance.history)
