@@ -160,7 +160,7 @@ def test_settings_are_those_asked_for_and_named_truly():
     assert choose("tuned", SCHEMA, "1", 50, "paper") == (Tuned(epsilon="1", users=50), "default")
     found, label = choose("ahead", SCHEMA, "1", 50, "paper")
     assert (found, label) == (replace(AHEAD.paper("1"), **_users(found)), "paper")
-    assert choose(None, SCHEMA, "1", 50)[0].name == "ahead"
+    assert choose(None, SCHEMA, "1", 50)[0].name == "adaptive"
 
 
 def _users(mechanism):
