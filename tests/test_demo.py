@@ -1,11 +1,13 @@
 """The demonstration, on few people: a real server and real clients, and numbers that are the estimate's."""
 
 import re
+import urllib.request
 
 import numpy as np
 import pytest
 
 from ahead_ldp import demo, simulate
+from ahead_ldp.dashboard.login import COOKIE
 
 PEOPLE = 3000
 
@@ -31,6 +33,10 @@ def test_demo_serves_collects_and_answers_beside_the_truth(tmp_path, capsys):
         assert row.endswith(f"{100 * ((salaries >= lo) & (salaries <= hi)).mean():.2f} %")
     assert "median" in text
     assert "ahead respond" in text
+    assert re.search(
+        r"dashboard of this campaign was at http://127\.0\.0\.1:\d+/campaigns/[0-9a-f]{64}/results$", text, re.M
+    )
+    assert "--keep" in text
     assert out.read_bytes().startswith(b"\x89PNG")
     assert out.with_stem("demo-answers").exists()
 
@@ -40,6 +46,23 @@ def test_a_panel_and_other_methods_run_as_well(tmp_path, capsys, method):
     text = shown(capsys, "--enrolment", "panel", "--method", method, "--out", str(tmp_path / "x.png"))
     assert f"panel, method {method}" in text
     assert "3,000 of 3,000 people counted" in text
+
+
+def test_a_kept_demo_shows_the_finished_campaign_to_the_analyst(tmp_path, capsys, monkeypatch):
+    """The address it prints, with the token it prints, has the results for as long as it is not interrupted."""
+    pages = []
+
+    def look_and_leave(address, token):
+        request = urllib.request.Request(address, headers={"Cookie": f"{COOKIE}={token}"})
+        with urllib.request.urlopen(request) as answer:
+            pages.append(answer.read().decode())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "_stay", look_and_leave)
+    text = shown(capsys, "--keep", "--out", str(tmp_path / "x.png"))
+    assert "From 3,000 reports" in pages[0]
+    assert re.search(r"^The dashboard: http://127\.0\.0\.1:\d+/campaigns/[0-9a-f]{64}/results$", text, re.M)
+    assert re.search(r"analyst's token: ahead_\S+$", text, re.M)
 
 
 def test_population_is_as_described():

@@ -1,25 +1,30 @@
-/** The participant's element: `<ahead-participant campaign="DIGEST" origin="">`, for our page and for others. */
+/** The participant's element: `<ahead-participant campaign="DIGEST" origin="" issuer="">`, for our page and for others. */
 
 import { Refused } from "./canonical.js";
 import { Client, Unreachable, type Offer, type Outcome } from "./client.js";
 import { ValueRefused, type Value } from "./codes.js";
 import { controlFor, make, type Control } from "./controls.js";
+import { heading, leak, moment, picture, sentBits, status } from "./drawing.js";
+import { askIssuer, SecretNeeded } from "./issuer.js";
 import { BrowserShelf, Ledger } from "./ledger.js";
-import { TEXTS, type Texts } from "./texts.js";
+import { plainReason, TEXTS, type Texts } from "./texts.js";
 import { STYLE } from "./style.js";
-
-const SVG = "http://www.w3.org/2000/svg";
+import { whenToReturn } from "./returning.js";
 
 /** Shows a campaign, asks for consent, then for the value; sends one noisy answer and shows exactly what was sent. */
 export class Participant extends HTMLElement {
   texts: Texts = TEXTS;
   readonly #root = this.attachShadow({ mode: "open" });
   #client: Client | null = null;
+  #shelf: BrowserShelf | null = null;
+  #secret = "";
+  #engaged = false;
 
   connectedCallback(): void {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(STYLE);
     this.#root.adoptedStyleSheets = [sheet];
+    this.#root.addEventListener("click", () => (this.#engaged = true));
     void this.#guard(() => this.#start());
   }
 
@@ -27,16 +32,40 @@ export class Participant extends HTMLElement {
     return this.getAttribute("campaign") ?? "";
   }
 
+  get #origin(): string {
+    return (this.getAttribute("origin") ?? "").replace(/\/$/u, "");
+  }
+
   async #start(): Promise<void> {
     this.#show(make("p", { role: "status" }, this.texts.loading));
-    const ledger = new Ledger(await BrowserShelf.open());
+    this.#shelf = await BrowserShelf.open();
+    const ledger = new Ledger(this.#shelf);
     const policy = { maxEpsilon: this.getAttribute("max-epsilon") ?? "8", leastGroup: Number(this.getAttribute("least-group") ?? 10) };
-    this.#client = new Client({ ledger, policy, origin: this.getAttribute("origin") ?? "" });
+    const issuer = this.getAttribute("issuer");
+    const options = { ledger, policy, origin: this.#origin };
+    this.#client = new Client(issuer ? { ...options, signer: (message) => askIssuer(issuer, this.#secret, message) } : options);
     const known = await this.#client.status(this.#campaign);
     if (known) return this.#outcome(known);
     const offer = await this.#client.offer(this.#campaign);
     if ("status" in offer) return this.#outcome(offer);
     this.#introduce(offer, await ledger.spent());
+  }
+
+  /** The code of an invited person. It goes to the issuer, not to whoever asks, and is not kept. */
+  async #enrol(wrong: boolean): Promise<void> {
+    const { texts } = this;
+    const { record, tier } = await (this.#client as Client).campaign(this.#campaign);
+    const field = make("input", { type: "password", id: "secret", autocomplete: "off", required: "" }) as HTMLInputElement;
+    const problem = make("p", { role: "alert", class: "problem" }, wrong ? texts.secretWrong : "");
+    const form = make("form", {}, make("label", { for: "secret" }, texts.secret), field, problem, make("p", { class: "row" }, make("button", { type: "submit" }, texts.secretGo)));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#secret = field.value.trim();
+      field.value = "";
+      void this.#guard(() => this.#start()).finally(() => (this.#secret = ""));
+    });
+    const facts = make("p", {}, `${String(record["controller"])}: ${String(record["purpose"])}`);
+    this.#show(heading(String(record["title"])), facts, make("h2", {}, texts.secretTitle), make("p", {}, texts.secretNote, " ", tier === "blind" ? texts.secretBlind : texts.secretSigned), form);
   }
 
   /** Who asks, why, until when, and what it gives away. Nothing private has been read. */
@@ -49,13 +78,17 @@ export class Participant extends HTMLElement {
     const no = make("button", { type: "button", class: "plain" }, texts.decline);
     const form = make("form", {}, make("label", { for: "consent", class: "inline" }, consent, ` ${texts.consent}`), make("p", { class: "row" }, go, no));
     consent.addEventListener("change", () => (go.disabled = !consent.checked));
-    no.addEventListener("click", () => this.#show(heading(text("title")), status(texts.declined)));
+    no.addEventListener("click", () => {
+      this.#show(heading(text("title")), status(texts.declined));
+      this.#tell("declined");
+    });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (consent.checked) this.#ask(offer);
     });
     const names = offer.question.attributes.map((a) => a.name).join(", ");
-    const closes = offer.closesAt === null ? texts.untilOpen : new Date(offer.closesAt * 1000).toLocaleString();
+    const closing = (offer.campaign.record["closing"] as { kind?: string } | undefined)?.kind;
+    const closes = offer.closesAt === null ? (closing === "reports" ? texts.untilEnough : texts.untilSaid) : moment(offer.closesAt);
     const facts: [string, string][] = [[texts.asks, text("controller")], [texts.why, text("purpose")], [texts.contact, text("contact")], [texts.until, closes], [texts.asked, names]];
     const list = make("dl", {}, ...facts.flatMap(([term, said]) => [make("dt", {}, term), make("dd", {}, said)]));
     const own = offer.campaign.record["texts"] as { [key: string]: string };
@@ -71,6 +104,7 @@ export class Participant extends HTMLElement {
       ...before,
       form,
       make("p", { class: "note" }, texts.trust),
+      ...(this.#origin && this.#origin !== location.origin ? [make("p", { class: "note" }, texts.embedded(location.host))] : []),
     );
   }
 
@@ -107,16 +141,26 @@ export class Participant extends HTMLElement {
   #outcome(outcome: Outcome, offer?: Offer): void {
     const { texts } = this;
     const said = { acknowledged: texts.sent, queued: texts.queued, waiting: texts.waiting, declined: texts.declined, late: texts.late, rejected: texts.rejected, withdrawn: texts.withdrawn, wiped: texts.wiped, over: texts.over }[outcome.status];
-    const parts: Node[] = [status(said)];
+    const parts: Node[] = [heading(outcome.receipt ? texts.outcomeTitle : texts.campaignTitle), status(said)];
+    if (outcome.status === "acknowledged") parts.push(make("p", {}, texts.finished));
+    if (outcome.status === "waiting") parts.push(this.#waiting());
     if (outcome.status === "queued") parts.push(this.#button(texts.retry, async () => this.#outcome(await (this.#client as Client).answer(this.#campaign, () => false, () => ({})), offer)));
     const { receipt } = outcome;
     if (receipt && outcome.status !== "withdrawn") {
       parts.push(make("h2", {}, texts.whatSent), sentBits(receipt.payload, offer, texts), make("p", {}, texts.couldBe));
       parts.push(make("h2", {}, texts.receipt), make("code", { class: "code" }, receipt.nonce), make("p", { class: "note" }, texts.receiptNote));
-      if (outcome.status === "acknowledged") parts.push(this.#button(texts.withdraw, () => this.#withdraw()));
+      if (outcome.status === "acknowledged") parts.push(this.#button(texts.withdraw, () => this.#withdraw(), "plain"));
     }
     this.#show(...parts);
-    this.dispatchEvent(new CustomEvent("ahead-status", { detail: outcome.status, bubbles: true, composed: true }));
+    this.#tell(outcome.status);
+  }
+
+  /** When to come back, as far as anybody knows. */
+  #waiting(): HTMLElement {
+    const when = make("p", {}, this.texts.loading);
+    const shelf = this.#shelf as BrowserShelf;
+    void whenToReturn(shelf, this.#origin, this.#campaign, this.texts).then((said) => when.replaceChildren(said));
+    return make("div", {}, when, this.#button(this.texts.look, () => this.#start()));
   }
 
   async #withdraw(): Promise<void> {
@@ -129,8 +173,8 @@ export class Participant extends HTMLElement {
     }
   }
 
-  #button(label: string, work: () => Promise<void>): HTMLElement {
-    const button = make("button", { type: "button" }, label) as HTMLButtonElement;
+  #button(label: string, work: () => Promise<void>, look = ""): HTMLElement {
+    const button = make("button", { type: "button", class: look }, label) as HTMLButtonElement;
     button.addEventListener("click", () => {
       button.disabled = true;
       void this.#guard(work).finally(() => (button.disabled = false));
@@ -143,58 +187,26 @@ export class Participant extends HTMLElement {
     try {
       await work();
     } catch (error) {
-      if (error instanceof Unreachable) this.#show(make("p", { role: "alert", class: "problem" }, this.texts.unreachable), this.#button(this.texts.retry, () => this.#start()));
+      if (error instanceof SecretNeeded) return this.#guard(() => this.#enrol(error.wrong));
+      const { texts } = this;
+      if (error instanceof Unreachable) this.#show(make("p", { role: "alert", class: "problem" }, texts.unreachable), this.#button(texts.tryAgain, () => this.#start()));
       else {
-        const reason = error instanceof Refused || error instanceof ValueRefused ? error.message : "an error on this device";
-        this.#show(make("h1", {}, this.texts.refusedTitle), make("p", { role: "alert", class: "problem" }, reason), make("p", {}, this.texts.refusedNote));
+        const reason = error instanceof Refused || error instanceof ValueRefused ? plainReason(error.message, texts) : texts.broken;
+        this.#show(heading(texts.refusedTitle), make("p", { role: "alert", class: "problem" }, reason), make("p", {}, texts.refusedNote));
+        this.#tell("refused");
       }
     }
   }
 
-  #show(...parts: Node[]): void {
-    this.#root.replaceChildren(make("div", { class: "card", tabindex: "-1" }, ...parts));
+  #tell(detail: string): void {
+    this.dispatchEvent(new CustomEvent("ahead-status", { detail, bubbles: true, composed: true }));
   }
-}
 
-function heading(text: string): HTMLElement {
-  return make("h1", {}, text);
-}
-
-function status(text: string): HTMLElement {
-  return make("p", { role: "status", class: "status" }, text);
-}
-
-/** e to the epsilon, as people read it. */
-function leak(offer: Offer): string {
-  const value = Math.exp(Number(offer.campaign.record["epsilon"]));
-  return value < 10 ? value.toFixed(1) : value.toFixed(0);
-}
-
-/** Two bars for made-up values: the same noisy answer, with one value and with another. */
-function picture(offer: Offer, texts: Texts, factor: string): Element {
-  const width = 100 / Math.exp(Number(offer.campaign.record["epsilon"]));
-  const drawing = document.createElementNS(SVG, "svg");
-  for (const [name, value] of Object.entries({ viewBox: "0 0 260 48", role: "img", "aria-label": texts.pictureLabel(factor) })) drawing.setAttribute(name, value);
-  const put = (tag: string, attributes: { [name: string]: string | number }, text = ""): void => {
-    const element = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-    element.textContent = text;
-    drawing.append(element);
-  };
-  [[100, texts.pictureA], [width, texts.pictureB]].forEach(([size, label], i) => {
-    put("rect", { x: 0, y: 2 + 24 * i, width: Math.max(Number(size), 1), height: 16, class: i ? "bar other" : "bar" });
-    put("text", { x: 108, y: 14 + 24 * i, class: "small" }, String(label));
-  });
-  return drawing;
-}
-
-/** The payload: as marks where a bit is a cell, else as digits. */
-function sentBits(payload: string, offer: Offer | undefined, texts: Texts): HTMLElement {
-  const law = offer?.question.law;
-  if (!law || !["oue", "sue", "ss"].includes(law.name) || law.cells > 512) return make("code", { class: "code" }, payload);
-  const row = make("div", { class: "bits", role: "img", "aria-label": `${texts.whatSent}: ${payload}` });
-  for (let i = 0; i < law.cells; i++) row.append(make("span", { class: parseInt(payload.slice(2 * (i >> 3), 2 * (i >> 3) + 2), 16) & (1 << (i & 7)) ? "on" : "" }));
-  return make("div", {}, row, make("p", { class: "note" }, texts.cells), make("code", { class: "code" }, payload));
+  #show(...parts: Node[]): void {
+    const card = make("div", { class: "card", tabindex: "-1" }, ...parts);
+    this.#root.replaceChildren(card);
+    if (this.#engaged) card.focus(); // where the keyboard was is gone: go on at the new card, and let it be read out
+  }
 }
 
 customElements.define("ahead-participant", Participant);

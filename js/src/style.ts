@@ -36,6 +36,6 @@ svg text { font: 11px system-ui, sans-serif; fill: light-dark(#57606a, #a3adb8);
 .bits { display: flex; flex-wrap: wrap; gap: 3px; margin: .5rem 0; }
 .bits span { inline-size: 14px; block-size: 14px; border-radius: 3px; border: 1px solid light-dark(#8c959f, #6b7682); }
 .bits .on { background: #0072b2; border-color: #0072b2; }
-@media (max-width: 420px) { .card { border: 0; border-radius: 0; padding: 1rem; } dl { grid-template-columns: 1fr; } dt { margin-top: .4rem; } button { flex: 1; } }
+@media (max-width: 420px) { .card { border: 0; border-radius: 0; padding: 1rem; } dl { grid-template-columns: 1fr; } dt { margin-top: .4rem; } button { flex: 1; padding-inline: .5rem; } }
 @media (prefers-reduced-motion: no-preference) { button { transition: opacity .15s; } }
 `;

@@ -197,3 +197,36 @@ def test_a_closed_campaign_and_a_waiting_panel_say_so(site, window):
     page.get_by_text("This campaign is over.").wait_for()
     page.goto(f"{site.url}/c/{'0' * 64}")
     page.get_by_text("does not know this campaign").wait_for()
+
+
+def test_what_is_refused_is_said_in_plain_words(site, window):
+    page = window().page()
+    page.goto(f"{site.url}/c/{site.campaign()}")
+    answer(page)
+    page.get_by_text("Thank you.").wait_for()
+    for change, said in (
+        ({"title": "The same thing again"}, "answered about “age” before, in another campaign"),
+        ({"epsilon": "9"}, "asks for more than this page gives away"),
+        ({"minimum": 5}, "groups of fewer than 10 people"),
+    ):
+        page.goto(f"{site.url}/c/{site.campaign(**change)}")
+        page.get_by_text(said).wait_for()
+        assert page.get_by_text("Your value was not asked for").is_visible()
+        assert page.locator("input").count() == 0
+
+
+def test_the_keyboard_is_enough_and_the_focus_follows(site, window):
+    name = site.campaign()
+    page = window().page()
+    page.goto(f"{site.url}/c/{name}")
+    page.locator("#consent").wait_for()
+    for key in ("Tab", "Space", "Tab", "Enter"):
+        page.keyboard.press(key)
+    page.locator("input[type=number]").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.type("50")
+    page.keyboard.press("Enter")
+    page.get_by_text("Thank you.").wait_for()
+    focused = "document.querySelector('ahead-participant').shadowRoot.activeElement?.className"
+    assert page.evaluate(focused) == "card"
+    assert reports(site, name) == 1

@@ -1,0 +1,55 @@
+/** Pieces of the participant's card: headings, the picture of what is given away, and the bits that were sent. */
+
+import type { Offer } from "./client.js";
+import { make } from "./controls.js";
+import type { Texts } from "./texts.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** The heading of a card. */
+export function heading(text: string): HTMLElement {
+  return make("h1", {}, text);
+}
+
+/** A sentence that screen readers say when it appears. */
+export function status(text: string): HTMLElement {
+  return make("p", { role: "status", class: "status" }, text);
+}
+
+/** A point in time as people write it where they are. */
+export function moment(seconds: number): string {
+  return new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "long", timeStyle: "short" });
+}
+
+/** e to the epsilon, as people read it. */
+export function leak(offer: Offer): string {
+  const value = Math.exp(Number(offer.campaign.record["epsilon"]));
+  return value < 10 ? value.toFixed(1) : value.toFixed(0);
+}
+
+/** Two bars for made-up values: the same noisy answer, with one value and with another. */
+export function picture(offer: Offer, texts: Texts, factor: string): Element {
+  const width = 100 / Math.exp(Number(offer.campaign.record["epsilon"]));
+  const drawing = document.createElementNS(SVG, "svg");
+  for (const [name, value] of Object.entries({ viewBox: "0 0 260 48", role: "img", "aria-label": texts.pictureLabel(factor) })) drawing.setAttribute(name, value);
+  const put = (tag: string, attributes: { [name: string]: string | number }, text = ""): void => {
+    const element = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+    element.textContent = text;
+    drawing.append(element);
+  };
+  [[100, texts.pictureA], [width, texts.pictureB]].forEach(([size, label], i) => {
+    put("rect", { x: 0, y: 2 + 24 * i, width: Math.max(Number(size), 1), height: 16, class: i ? "bar other" : "bar" });
+    put("text", { x: 108, y: 14 + 24 * i }, String(label));
+  });
+  return drawing;
+}
+
+/** The payload: as marks where a bit is a cell, else as digits. */
+export function sentBits(payload: string, offer: Offer | undefined, texts: Texts): HTMLElement {
+  const law = offer?.question.law;
+  if (!law || !["oue", "sue", "ss"].includes(law.name) || law.cells > 512) return make("code", { class: "code" }, payload);
+  const row = make("div", { class: "bits", role: "img", "aria-label": `${texts.whatSent}: ${payload}` });
+  for (let i = 0; i < law.cells; i++) row.append(make("span", { class: parseInt(payload.slice(2 * (i >> 3), 2 * (i >> 3) + 2), 16) & (1 << (i & 7)) ? "on" : "" }));
+  return make("div", {}, row, make("p", { class: "note" }, texts.cells), make("code", { class: "code" }, payload));
+}
