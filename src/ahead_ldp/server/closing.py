@@ -7,6 +7,7 @@ function of it, the next questions are a pure function of the tallies, and the s
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -82,8 +83,9 @@ class Closer:
         if wave.state is WaveState.OPEN:
             self._stop(campaign, number, FINISHING if finish else GIVING_UP_SHORT if void_short else COUNTING)
             wave = self._wave(campaign, number)
-        finish = finish or wave.note == FINISHING
-        void_short = void_short or wave.note in (GIVING_UP_SHORT, FINISHING)
+        intent = wave.note.partition(" ")[0]
+        finish = finish or intent == FINISHING
+        void_short = void_short or intent in (GIVING_UP_SHORT, FINISHING)
         rows = self.store.questions(campaign, number)
         self._void(terms, rows, number, void_short, void_all)
         rows = self.store.questions(campaign, number)
@@ -92,10 +94,11 @@ class Closer:
         if not release and not void_all and self._screened(terms, session, number, counted).hold:
             event("wave_held", campaign=campaign, wave=number)
             return self._outcome(campaign, number)
-        self._freeze(terms, session, number, counted, finish)
+        self._freeze(terms, session, wave, counted, finish)
         return self._outcome(campaign, number)
 
-    def _stop(self, campaign: str, number: int, note: str) -> None:
+    def _stop(self, campaign: str, number: int, intent: str) -> None:
+        note = f"{intent} {secrets.token_hex(8)}"  # no two holds are alike: a count belongs to one of them
         try:
             self.store.set_wave_state(campaign, number, WaveState.OPEN, WaveState.HELD, self.clock(), note)
         except StateChanged:  # another closer was faster; what follows is the same for both
@@ -143,8 +146,8 @@ class Closer:
         self.store.put_document(terms.digest, number, SCREENS, json.dumps(screens.record()).encode())
         return screens
 
-    def _freeze(self, terms: Terms, session: Session, number: int, counted: Sequence[Counted], finish: bool) -> None:
-        now = self.clock()
+    def _freeze(self, terms: Terms, session: Session, wave: WaveRow, counted: Sequence[Counted], finish: bool) -> None:
+        now, number = self.clock(), wave.number
         session.tell({c.group: c.tally for c in counted})
         state, following = CampaignState.FINISHED, None
         if session.is_open and not finish:
@@ -158,7 +161,7 @@ class Closer:
             groups=[{"group": c.group, "n": c.tally.n, "reports": c.reports_digest} for c in counted],
         )  # fmt: skip
         frozen = [c.frozen() for c in counted]
-        if self.store.freeze_wave(terms.digest, number, frozen, now, state, following, body):
+        if self.store.freeze_wave(terms.digest, number, frozen, now, state, following, body, wave.note):
             n = sum(c.tally.n for c in counted)
             event("wave_closed", campaign=terms.digest, wave=number, n=n, state=state.value)
 

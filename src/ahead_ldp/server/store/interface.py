@@ -143,12 +143,14 @@ class Store(Protocol):
         state: CampaignState,
         next_wave: NewWave | None = None,
         event: bytes | None = None,
+        note: str | None = None,
     ) -> bool:
         """Close a HELD wave of an OPEN campaign for good: tallies in, next wave opened, campaign to ``state``.
 
         One transaction. All groups of the wave are given, and every n must be the number of stored reports (0 if
-        void), else ``StateChanged``. Frozen before with equal counts: False, and nothing changes, whatever is
-        given as next; frozen otherwise: ``StateChanged``.
+        void), else ``StateChanged``; so is a ``note`` that is not the wave's any more: it was open since. Frozen
+        before with equal counts: False, and nothing changes, whatever is given as next; frozen otherwise:
+        ``StateChanged``.
         """
 
     # Reports

@@ -128,9 +128,10 @@ class TableStore(ABC):
         state: CampaignState,
         next_wave: NewWave | None = None,
         event: bytes | None = None,
+        note: str | None = None,
     ) -> bool:
         with self.writing() as tx:
-            return waves.freeze(tx, campaign, wave, groups, now, state, next_wave, event)
+            return waves.freeze(tx, campaign, wave, groups, now, state, next_wave, event, note)
 
     def add_reports(self, batches: Sequence[Batch]) -> list[bytes]:
         if not batches:

@@ -143,6 +143,7 @@ def freeze(
     state: CampaignState,
     next_wave: NewWave | None,
     event: bytes | None,
+    note: str | None = None,
 ) -> bool:
     """Close a held wave for good, in one step with the next; False if these counts are in already."""
     if (next_wave is not None) != (state == CampaignState.OPEN) or state == CampaignState.DRAFT:
@@ -157,6 +158,8 @@ def freeze(
         return False
     if wave_state != WaveState.HELD or campaign_state != CampaignState.OPEN:
         raise StateChanged(f"expected a held wave of an open campaign, got {wave_state} and {campaign_state}")
+    if note is not None and tx.rows("SELECT note FROM waves WHERE key = ?", wave) != [(note,)]:
+        raise StateChanged(f"expected wave {number} to be held since it was counted")
     if counts(tx, campaign, number) != {name: g.n for name, g in given.items()}:
         raise StateChanged(f"expected the number of stored reports for every group of wave {number}")
     for question in stored:

@@ -1,0 +1,55 @@
+"""What these proofs and the reading for them found, each as the shortest case that shows it."""
+
+import hashlib
+
+from ahead_ldp.server.closing import Closer
+from ahead_ldp.server.directory import Directory
+from ahead_ldp.server.store import StateChanged, WaveState
+from tests.server.harness import batch, bench, reports
+from tests.service.bookkeeping import Sent, naive_counts
+
+
+def test_a_wave_that_was_open_again_while_it_was_counted_is_counted_anew(tmp_path):
+    """A closer counts; another reopens the wave; one report goes, one comes, and the wave is held again: same n."""
+    with bench(tmp_path) as service:
+        campaign = service.opened(minimum=5)
+        question = next(iter(service.questions(campaign, 1).values()))
+        made = reports(question, 10, seed=1)
+        nonce = bytes(32)
+        mine = type(made[0])(hashlib.sha256(nonce).digest()[:16], b"\x03")
+        service.upload(campaign, batch(question, [*made, mine]))
+
+        def meanwhile():
+            """Between the count and the freeze."""
+            service.store.set_wave_state(campaign, 1, WaveState.HELD, WaveState.OPEN, 1)
+            service.call("POST", f"/campaigns/{campaign}/withdrawals", "public", json={"nonce": nonce.hex()})
+            late = type(mine)(b"l" * 16, b"\x00")
+            assert service.upload(campaign, batch(question, [late])).json()["accepted"] == 1
+            service.store.set_wave_state(campaign, 1, WaveState.OPEN, WaveState.HELD, 1, "counting again")
+            made.append(late)
+
+        class Slow(Closer):
+            def _screened(self, *args):
+                meanwhile()
+                return super()._screened(*args)
+
+        slow = Slow(service.store, Directory(service.store), service.clock, 6.0, 1 << 16)
+        try:
+            slow.close(campaign, 1)
+        except StateChanged:
+            service.app.round()  # somebody else finishes
+        if service.wave_state(campaign, 1) != "closed":
+            service.close(campaign, 1)
+        chain = service.call("GET", f"/campaigns/{campaign}/chain", "public").json()
+        found = chain["waves"][0]["groups"][0]["tally"]
+        frames = [Sent(b"", r.report_id + r.payload, 1, "") for r in made]
+        assert found["counts"] == naive_counts(frames, len(found["counts"]))
+
+
+def test_every_problem_of_the_tallies_is_described(tmp_path):
+    """Found by the fuzzer: before the first wave was closed the route answered 409, which its description left out."""
+    with bench(tmp_path) as service:
+        campaign = service.opened()
+        answer = service.call("GET", f"/campaigns/{campaign}/tallies", "analyst")
+        document = service.client.get("/v1/openapi.json").json()
+        assert str(answer.status_code) in document["paths"]["/v1/campaigns/{campaign}/tallies"]["get"]["responses"]
