@@ -19,6 +19,10 @@ from ahead_ldp.engines.mapping import map_cells
 from ahead_ldp.engines.perturb import Plan
 from ahead_ldp.engines.spark import SparkEngine
 from ahead_ldp.engines.spark_holding import answer_frame, read_frame
+from ahead_ldp.experiments import journal
+from ahead_ldp.experiments.cells import Cell, Data
+from ahead_ldp.experiments.cluster import run_cells_on_spark
+from ahead_ldp.experiments.local import run_here
 from ahead_ldp.mechanisms import AHEAD
 from ahead_ldp.schema import as_schema
 from tests.engines.examples import SIZES, as_reports, asked_of, by_digest, naive_tally, some_reports, write
@@ -270,3 +274,17 @@ def double(x: int) -> int:
 
 def test_items_are_mapped_in_order(engine):
     assert map_cells(double, [3, 1, 2], engine="spark", session=engine.session) == [6, 2, 4]
+
+
+def test_a_plan_of_experiments_gives_the_same_outcomes_on_spark(engine, tmp_path):
+    zipf = Data("zipf", (32,), 5_000)
+    cells = [Cell(data=zipf, method=method, epsilon=1.0, repeats=2, queries=20) for method in ("AHEAD", "Uni")]
+    gone = Cell(data=Data("no such shape", (32,), 100), method="AHEAD", epsilon=1.0, repeats=1, queries=5)
+    path = tmp_path / "journal.jsonl"
+    problems = run_cells_on_spark([*cells, gone], path, 2, session=engine.session)
+    found = journal.read(path)
+    assert {key: outcome.rows for key, outcome in found.items()} == {k: o.rows for k, o in run_here(cells).items()}
+    assert list(problems.failed) == [gone.id]
+    before = path.read_bytes()
+    run_cells_on_spark(cells, path, 2, session=engine.session)  # nothing is left to do
+    assert path.read_bytes() == before

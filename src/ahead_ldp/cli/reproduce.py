@@ -16,13 +16,17 @@ from ahead_ldp.figures.reproduction import JOURNAL, Reproduction, plan_of, repro
 from ahead_ldp.progress import Bar
 
 
-def run(targets: Sequence[str], quick: bool, out: Path, jobs: int | None, plan_only: bool, as_json: bool) -> None:
+def run(
+    targets: Sequence[str], quick: bool, out: Path, jobs: int | None, engine: str, plan_only: bool, as_json: bool
+) -> None:
     """Say how long it will take, run, and say what was found."""
     sizes = QUICK if quick else FULL
     wanted = [] if "all" in targets else list(targets)
     workers = jobs if jobs is not None else os.cpu_count() or 1
     if workers < 1:
         raise ValueError(f"expected --jobs >= 1, got {workers}")
+    if engine not in ("local", "spark"):
+        raise ValueError(f"expected --engine to be local or spark, got {engine!r}")
     figures = plan_of(sizes, wanted)
     cells = all_cells(figures)
     stored = journal.read(out / JOURNAL)
@@ -35,7 +39,7 @@ def run(targets: Sequence[str], quick: bool, out: Path, jobs: int | None, plan_o
         _print_plan(figures, as_json)
         return
     with Bar("reproducing, CPU-s") as bar:
-        made = reproduce(out, sizes, wanted, workers, lambda done, total: bar(round(done), round(total)), _say)
+        made = reproduce(out, sizes, wanted, workers, lambda done, total: bar(round(done), round(total)), _say, engine)
     _print(made, as_json)
 
 

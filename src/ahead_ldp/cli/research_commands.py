@@ -28,6 +28,7 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes: a minute or two.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="J", help="Processes; left out, one per core.")] = None,
+    engine: Annotated[str, typer.Option("--engine", metavar="E", help="local, or spark for a cluster.")] = "local",
     plan: Annotated[bool, typer.Option("--plan", help="Say what would run and how long, and stop.")] = False,
     json: Json = False,
 ) -> None:
@@ -36,7 +37,7 @@ def reproduce(
     Tables, figures, and a report with the paper's findings beside ours.
     A run that was killed goes on where it was.
     """
-    _load("reproduce").run(figures or ["all"], quick, out, jobs, plan, json)
+    _load("reproduce").run(figures or ["all"], quick, out, jobs, engine, plan, json)
 
 
 def compare(

@@ -44,7 +44,7 @@ def run_cells(cells: Sequence[Cell], path: Path, jobs: int, progress: Progress |
     todo = [cell for cell in cells if cell.key not in stored]
     total, done = sum(seconds(cell) for cell in todo), 0.0
     problems = Problems()
-    for batch, found in _in_processes(_batches(todo), path, jobs):
+    for batch, found in _in_processes(batches(todo), path, jobs):
         problems.missing.update(found.missing)
         problems.failed.update(found.failed)
         done += sum(seconds(cell) for cell in batch)
@@ -53,28 +53,28 @@ def run_cells(cells: Sequence[Cell], path: Path, jobs: int, progress: Progress |
     return problems
 
 
-def _batches(cells: Sequence[Cell]) -> list[list[Cell]]:
+def batches(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Neighbours on the same people, a minute or so together; the longest first, so that all cores end together."""
-    batches: list[list[Cell]] = []
+    made: list[list[Cell]] = []
     length = 0.0
     for cell in cells:
-        if not batches or batches[-1][-1].data != cell.data or length > _BATCH_S:
-            batches.append([])
+        if not made or made[-1][-1].data != cell.data or length > _BATCH_S:
+            made.append([])
             length = 0.0
-        batches[-1].append(cell)
+        made[-1].append(cell)
         length += seconds(cell)
-    return sorted(batches, key=lambda batch: -sum(seconds(cell) for cell in batch))
+    return sorted(made, key=lambda batch: -sum(seconds(cell) for cell in batch))
 
 
-def _in_processes(batches: Sequence[list[Cell]], path: Path, jobs: int) -> Iterator[tuple[list[Cell], Problems]]:
+def _in_processes(todo: Sequence[list[Cell]], path: Path, jobs: int) -> Iterator[tuple[list[Cell], Problems]]:
     """Batches as they end. Processes start afresh with one thread each, so that sums do not depend on the number."""
-    if not batches:
+    if not todo:
         return
     with _environment(dict.fromkeys(_ONE_THREAD, "1")):
         fresh = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(jobs, len(batches)), fresh, _end_with_parent) as pool:
+        with ProcessPoolExecutor(min(jobs, len(todo)), fresh, _end_with_parent) as pool:
             waiting: dict[Future[Problems], list[Cell]] = {}
-            left = list(reversed(batches))
+            left = list(reversed(todo))
             try:
                 while left or waiting:
                     while left and len(waiting) < 2 * jobs:
@@ -88,11 +88,15 @@ def _in_processes(batches: Sequence[list[Cell]], path: Path, jobs: int) -> Itera
 
 
 def _run_batch(cells: Sequence[Cell], path: Path) -> Problems:
-    """Run cells one after another into the journal; what goes wrong is told at the end."""
+    return run_batch(cells, lambda outcome: journal.append(path, outcome))
+
+
+def run_batch(cells: Sequence[Cell], keep: Callable[[Outcome], None]) -> Problems:
+    """Run cells one after another, each kept as it ends; what goes wrong is told at the end."""
     problems = Problems()
     for cell in cells:
         try:
-            journal.append(path, run_cell(cell))
+            keep(run_cell(cell))
         except MissingData as error:
             problems.missing[cell.data.id] = str(error)
         except Exception as error:  # told to the caller, who reports it

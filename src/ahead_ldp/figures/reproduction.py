@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ahead_ldp.experiments import journal
+from ahead_ldp.experiments.cluster import run_cells_on_spark
 from ahead_ldp.experiments.complexity import Cost, Setting, measure_apart, settings
 from ahead_ldp.experiments.counting import Count, count
 from ahead_ldp.experiments.findings import FINDINGS
@@ -55,13 +56,17 @@ def plan_of(sizes: Sizes, targets: Sequence[str]) -> list[Figure]:
 
 def reproduce(
     folder: Path, sizes: Sizes, targets: Sequence[str], jobs: int, progress: Progress | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None, engine: str = "local",
 ) -> Reproduction:  # fmt: skip
-    """Run what is not in the folder's journal yet, then write tables, figures and the report."""
+    """Run what is not in the folder's journal yet, then write tables, figures and the report.
+
+    ``engine`` is "local", processes of this machine, or "spark", tasks of a cluster.
+    """
     figures = plan_of(sizes, targets)
     cells = all_cells(figures)
     folder.mkdir(parents=True, exist_ok=True)
-    problems = run_cells(cells, folder / JOURNAL, jobs, progress)
+    run = {"local": run_cells, "spark": run_cells_on_spark}[engine]
+    problems = run(cells, folder / JOURNAL, jobs, progress)
     missing = problems.missing
     measured = Measured.of(cells, journal.read(folder / JOURNAL))
     write_tables(folder, cells, measured)
