@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -108,8 +107,3 @@ def goodbye() -> Response:
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response
-
-
-def asset_digest(data: bytes) -> str:
-    """SHA-256 of a served file, as it is published."""
-    return hashlib.sha256(data).hexdigest()
