@@ -1,187 +1,182 @@
-"""The collection service under load: server CPU per report, durable reports per second, counting a wave."""
+"""The collection service under load: server CPU per report, durable reports per second, memory, counting a wave."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import subprocess
-import sys
-import tempfile
-import time
-import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ahead_ldp.device.canonical import digest, parse_canonical
-from ahead_ldp.device.frames import ID_LENGTH, Header
 from ahead_ldp.oracles import make_oracle
 from ahead_ldp.server.screens import screen_group
-from benchmarks.measuring import ONE_THREAD, Section, Sizes, at_least, at_most, cpu_s
+from ahead_ldp.server.tokens import verify
+from benchmarks.measuring import Section, Sizes, Target, at_least, at_most, cpu_s
 from benchmarks.rendering import seconds
+from benchmarks.service_load import Load, Running, cpu_of, empty, frames, load, running
+from tests.server.store.postgres_server import NoPostgres, PostgresServer
 
-CONNECTIONS = 32
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(frozen=True)
-class Running:
-    """A server in a process of its own, with one open campaign of one group."""
-
-    url: str
-    pid: int
-    campaign: str
-    question: str
-    report_bytes: int
-
-    def cpu(self) -> float:
-        """CPU seconds of the server so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-
-    def resident_mb(self) -> float:
-        """Memory of the server."""
-        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+BATCH, BATCH_CONNECTIONS = 100, 8
+CONNECTIONS = (64, 256)  # of people who send one report each
+BITS = 2048  # of an issuer's key
 
 
-@contextmanager
-def running(cells: int, store: str | None = None, **settings: object) -> Iterator[Running]:
-    """A server over a new store, until the block ends."""
-    with tempfile.TemporaryDirectory() as folder:
-        flags = {"port": 0, "store": store or f"{folder}/bench.db", "closer_interval_s": 0, **settings}
-        words = [word for name, value in flags.items() for word in ("--set", f"{name}={value}")]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ahead_ldp", "serve", "--init", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **ONE_THREAD},
-        )
-        try:
-            yield _opened(process, cells)
-        finally:
-            process.terminate()
-            process.communicate(timeout=60)
+@dataclass
+class Found:
+    """What was measured so far."""
 
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    numbers: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
-def _opened(process: subprocess.Popen[str], cells: int) -> Running:
-    assert process.stdout is not None
-    assert process.stderr is not None
-    token = process.stdout.readline().strip()
-    port = 0
-    while not port:
-        line = process.stderr.readline()
-        if not line:
-            raise RuntimeError("the server did not start")
-        if line.startswith("{"):
-            port = json.loads(line).get("port", 0)
-    url = f"http://127.0.0.1:{port}"
-    texts = {name: "benchmark" for name in ("title", "purpose", "controller", "contact")}
-    draft = {
-        **texts, "attributes": [f"x=integer,0,{cells - 1}"], "epsilon": "1", "minimum": 1,
-        "method": {"name": "flat", "choices": {"oracle": "oue"}}, "closing": {"kind": "manual"},
-    }  # fmt: skip
-    campaign = _post(url, "/v1/campaigns", token, draft)["campaign"]
-    _post(url, f"/v1/campaigns/{campaign}/open", token, {})
-    wave = parse_canonical(urllib.request.urlopen(f"{url}/v1/campaigns/{campaign}/waves/1").read())
-    return Running(url, process.pid, campaign, digest(wave["questions"][0]), (cells + 7) // 8)
-
-
-def _post(url: str, path: str, token: str, body: object) -> dict[str, str]:
-    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-    request = urllib.request.Request(url + path, json.dumps(body).encode(), headers)
-    found: dict[str, str] = json.loads(urllib.request.urlopen(request).read())
-    return found
-
-
-def uploads(server: Running, reports: int, batch: int, rng: np.random.Generator) -> list[bytes]:
-    """Whole HTTP requests of new reports; their bits do not matter."""
-    size = ID_LENGTH + server.report_bytes
-    header = Header(server.campaign, server.question).encode()
-    path = f"POST /v1/campaigns/{server.campaign}/reports HTTP/1.1\r\nhost: x\r\n"
-    path += "content-type: application/octet-stream\r\n"
-    made = []
-    for _ in range(reports // batch):
-        body = header + rng.bytes(batch * size)
-        made.append(f"{path}content-length: {len(body)}\r\n\r\n".encode() + body)
-    return made
-
-
-async def send(server: Running, requests: Sequence[bytes], connections: int = CONNECTIONS) -> int:
-    """Send all requests over some connections, each waiting for its answer; how many reports were accepted."""
-    waiting, accepted = iter(requests), 0
-    host, port = server.url.removeprefix("http://").split(":")
-
-    async def work() -> None:
-        nonlocal accepted
-        reader, writer = await asyncio.open_connection(host, int(port))
-        for request in waiting:
-            writer.write(request)
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-            body = await reader.readexactly(length)
-            assert head.startswith(b"HTTP/1.1 200"), head + body
-            accepted += json.loads(body)["accepted"]
-        writer.close()
-
-    await asyncio.gather(*(work() for _ in range(connections)))
-    return accepted
-
-
-@dataclass(frozen=True)
-class Load:
-    """What one load cost."""
-
-    reports: int
-    cpu_us: float  # of the server, per report
-    per_second: float
-    resident_mb: float
-
-
-def load(server: Running, reports: int, batch: int, seed: int, connections: int = CONNECTIONS) -> Load:
-    """Send new reports and measure."""
-    requests = uploads(server, reports, batch, np.random.default_rng(seed))
-    before, started = server.cpu(), time.perf_counter()
-    accepted = asyncio.run(send(server, requests, connections))
-    took, spent = time.perf_counter() - started, server.cpu() - before
-    assert accepted == len(requests) * batch
-    return Load(accepted, 1e6 * spent / accepted, accepted / took, server.resident_mb())
+    def add(self, name: str, key: str, ids: int, got: Load, bound: float | None = None) -> None:
+        """One load; with a bound it is a promise."""
+        shown = (f"{got.cpu_us:.1f} us", f"{got.per_second:,.0f}", f"{got.resident_mb:.0f} MB")
+        self.rows.append((name, f"{ids:,}" if ids else "", *shown))
+        self.numbers[key] = {"cpu_us": got.cpu_us, "per_second": got.per_second, "mb": got.resident_mb}
+        if bound is not None:
+            where = f" at {ids:,} ids" if ids else ""
+            self.targets.append(at_most(f"server CPU per report, {name}{where}", got.cpu_us, bound, "us"))
 
 
 def run(sizes: Sizes) -> Section:
-    """Uploads in batches of 100 and alone; counting and screening one wave."""
-    rows, targets, numbers = [], [], {}
-    n = max(200, sizes.users)
-    plan = [("batches of 100", n, 100, 12.0), ("one per request", max(50, n // 10), 1, 70.0)]
-    with running(sizes.cells) as server:
-        load(server, 100, 1, 0)  # the first ones load what is loaded on use
-        for seed, (name, reports, batch, bound) in enumerate(plan, start=1):
-            found = load(server, reports, batch, seed, 8 if batch > 1 else 64)
-            numbers[name] = {"cpu_us": found.cpu_us, "per_second": found.per_second, "resident_mb": found.resident_mb}
-            rows.append((name, f"{reports:,}", f"{found.cpu_us:.1f} us", f"{found.per_second:,.0f}"))
-            targets.append(at_most(f"server CPU per report, {name}", found.cpu_us, bound, "us"))
-            if batch > 1:
-                targets.append(at_least("durable reports per second in batches", found.per_second, 20_000, "/s"))
-    counted, screened = _count(sizes)
-    rows.append(("count a wave", f"{sizes.people:,}", seconds(counted), ""))
-    rows.append(("screen a wave", f"{sizes.people:,}", seconds(screened), ""))
-    numbers["wave"] = {"count_s": counted, "screen_s": screened}
-    targets.append(at_most(f"counting {sizes.people:,} reports of {sizes.cells} cells", counted, 2.0, "s"))
-    note = (
-        f"SQLite, synced before every answer; OUE on {sizes.cells} cells, tier none; CPU of the server process, HTTP "
-        f"included. The wave is counted and screened in memory, screens look at 50,000 reports for pairs."
+    """Uploads in batches and alone as the store fills up, beside an empty application; tokens; PostgreSQL; a wave."""
+    found, rng = Found(), np.random.default_rng(1)
+    filling(found, sizes, rng)
+    tokens(found, sizes, rng)
+    postgres(found, sizes, rng)
+    wave(found, sizes, rng)
+    found.notes.insert(
+        0,
+        f"CPU of the server process per report, user and system: HTTP, dedup and commit, each answer after the sync. "
+        f"SQLite and tier none unless the row says so; OUE on {sizes.cells} cells. Batches are {BATCH} reports on "
+        f"{BATCH_CONNECTIONS} connections; the last {sizes.users:,} before the number of ids. "
+        f"Single uploads are the best of {sizes.rounds} turns with the empty application.",
     )
-    head = ("what", "reports", "CPU", "per second, wall")
-    return Section("The collection service", head, tuple(rows), (note,), tuple(targets), numbers)
+    head = ("what", "known ids", "CPU", "per second, wall", "memory")
+    return Section(
+        "The collection service", head, tuple(found.rows), tuple(found.notes), tuple(found.targets), found.numbers
+    )
 
 
-def _count(sizes: Sizes) -> tuple[float, float]:
-    rng = np.random.default_rng(1)
+def filling(found: Found, sizes: Sizes, rng: np.random.Generator) -> None:
+    """Batches at two numbers of known ids, single uploads after both, and what memory grew by."""
+    with running(sizes.cells) as server:
+        load(server, frames(server, 100, rng), 1, 10)  # the first ones load what is loaded on use
+        known, memory = 0, {}
+        for size, bound in ((sizes.users, 12.0), (sizes.people, 16.0)):
+            got = fill(server, known, size, sizes.users, rng)
+            known, memory[size] = size, got.resident_mb
+            found.add(f"batches of {BATCH}", f"batches at {size}", size, got, bound)
+            if size == sizes.users:
+                found.targets.append(at_least("durable reports per second in batches", got.per_second, 20_000, "/s"))
+            singles(found, server, size, sizes, rng)
+    grown = 1e6 * (memory[sizes.people] - memory[sizes.users]) / (sizes.people - sizes.users)
+    found.numbers["bytes_per_report"] = grown
+    found.targets.append(at_most("memory of the server per further report", grown, 64.0, "bytes"))
+    found.notes.append(f"Memory grew by {grown:.0f} bytes a further report; the index of known ids takes 16.")
+
+
+def fill(server: Running, known: int, size: int, last: int, rng: np.random.Generator) -> Load:
+    """Send until there are so many reports; what the last ones cost."""
+    got = None
+    while known < size:
+        n = min(last, size - known)
+        got = load(server, frames(server, n, rng), BATCH, BATCH_CONNECTIONS)
+        known += n
+    assert got is not None
+    return got
+
+
+def singles(found: Found, server: Running, ids: int, sizes: Sizes, rng: np.random.Generator) -> None:
+    """One report a request beside an application that does nothing, in turns."""
+    n = max(50, sizes.users // 10)
+    with empty(server) as nothing:
+        for connections in CONNECTIONS:
+            few = min(connections, n // 2)
+            turns = [[load(at, frames(at, n, rng), 1, few) for at in (server, nothing)] for _ in range(sizes.rounds)]
+            ours, theirs = (min(loads, key=lambda got: got.cpu_us) for loads in zip(*turns, strict=True))
+            name = f"one per request, {connections} connections"
+            found.add(name, f"single at {ids}, {connections}", ids, ours, 70.0)
+            found.add(f"an empty application, {connections} connections", f"empty at {ids}, {connections}", 0, theirs)
+            ratio = ours.cpu_us / max(theirs.cpu_us, 1e-9)
+            found.numbers[f"ratio at {ids}, {connections}"] = ratio
+            found.notes.append(f"{name}, {ids:,} ids: {ratio:.2f} times the empty application on the same HTTP server.")
+
+
+def tokens(found: Found, sizes: Sizes, rng: np.random.Generator) -> None:
+    """The same with a signature to check in every report; and that check alone."""
+    n = max(200, sizes.users // 50)
+    sign, n_, e = issuer()
+    for tier in ("signed", "blind"):
+        token = {"tier": tier, "n": f"{n_:0{BITS // 4}x}", "e": e}
+        with running(sizes.cells, token=token) as server:
+            load(server, frames(server, 10, rng, sign), 1, 2)
+            found.add(
+                f"tier {tier}, batches of {BATCH}", f"{tier}, batches", 0,
+                load(server, frames(server, n, rng, sign), BATCH, 2),
+            )  # fmt: skip
+            found.add(
+                f"tier {tier}, one per request, 64 connections", f"{tier}, single", 0,
+                load(server, frames(server, n, rng, sign), 1, 64),
+            )  # fmt: skip
+    nonces = [rng.bytes(32) for _ in range(100)]
+    signatures = [sign(nonce) for nonce in nonces]
+    assert all(verify((n_, e), nonces, signatures))
+    alone = cpu_s(partial(verify, (n_, e), nonces, signatures), 3) / len(nonces)
+    found.numbers["signature_us"] = 1e6 * alone
+    found.rows.append(("check a signature", "", seconds(alone), "", ""))
+    found.notes.append(
+        f"Tiers signed and blind differ in how a token is issued; the server checks one RSA signature of {BITS} bits a "
+        f"report in both."
+    )
+
+
+def issuer() -> tuple[Callable[[bytes], bytes], int, int]:
+    """What signs a nonce, and the public key."""
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+    private = rsa.generate_private_key(65_537, BITS)
+    pss = padding.PSS(mgf=padding.MGF1(hashes.SHA384()), salt_length=0)
+    public = private.public_key().public_numbers()
+    return lambda nonce: private.sign(nonce, pss, hashes.SHA384()), public.n, public.e
+
+
+def postgres(found: Found, sizes: Sizes, rng: np.random.Generator) -> None:
+    """Batches and single uploads with PostgreSQL, where one can be started; what the database itself spent."""
+    try:
+        database = PostgresServer()
+    except NoPostgres as reason:
+        found.notes.append(f"PostgreSQL SKIPPED: {reason}.")
+        return
+    try:
+        with running(sizes.cells, database.new_database()) as server:
+            load(server, frames(server, 100, rng), 1, 10)
+            plan = {
+                f"batches of {BATCH}": (sizes.users, BATCH, BATCH_CONNECTIONS),
+                "one per request, 64 connections": (sizes.users // 10, 1, 64),
+            }
+            for name, (n, batch, connections) in plan.items():
+                before = database_cpu(database)
+                got = load(server, frames(server, max(200, n), rng), batch, connections)
+                theirs = 1e6 * (database_cpu(database) - before) / got.reports
+                found.add(f"PostgreSQL, {name}", f"postgres, {name}", 0, got)
+                found.numbers[f"postgres, {name}"]["database_us"] = theirs
+                found.notes.append(f"PostgreSQL, {name}: the database spent {theirs:.1f} us a report beside it.")
+    finally:
+        database.remove()
+
+
+def database_cpu(database: PostgresServer) -> float:
+    """CPU seconds of all processes of a PostgreSQL that live now."""
+    return sum(map(cpu_of, database.processes()))
+
+
+def wave(found: Found, sizes: Sizes, rng: np.random.Generator) -> None:
+    """Counting and screening one wave in memory."""
     oracle = make_oracle("oue", "1", sizes.cells)
     part = oracle.perturb(rng.integers(0, sizes.cells, min(sizes.people, 50_000)), rng)
     parts = [part] * max(1, sizes.people // len(part))
@@ -189,4 +184,9 @@ def _count(sizes: Sizes) -> tuple[float, float]:
     for _ in parts[1:]:
         tally += oracle.tally(part)
     counted = cpu_s(lambda: [oracle.tally(rows) for rows in parts], 1)
-    return counted, cpu_s(lambda: screen_group(oracle, tally, lambda: parts, rng), 1)
+    screened = cpu_s(lambda: screen_group(oracle, tally, lambda: parts, rng), 1)
+    found.rows.append(("count a wave", f"{sizes.people:,}", seconds(counted), "", ""))
+    found.rows.append(("screen a wave", f"{sizes.people:,}", seconds(screened), "", ""))
+    found.numbers["wave"] = {"count_s": counted, "screen_s": screened}
+    found.targets.append(at_most(f"counting {sizes.people:,} reports of {sizes.cells} cells", counted, 2.0, "s"))
+    found.notes.append("The wave is counted and screened in memory; screens look at 50,000 reports for pairs.")

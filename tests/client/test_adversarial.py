@@ -224,6 +224,29 @@ def test_attack_is_refused_alike_for_every_value(change):
     assert seen[0] == seen[1]
 
 
+ONLY_FIRST = ("another number", "an exponent", "NaN", "another wave", "a first wave after tallies")
+LATER = {
+    **{name: change for name, change in (MALFORMED | QUESTIONS).items() if name not in ONLY_FIRST},
+    "a number with an exponent": raw(lambda b: b.replace(b'"number":2', b'"number":2e0', 1)),
+    "the first wave again": on_wave(lambda w: w.update(number=1)),
+    "a question of the first wave": on_question(wave=1),
+    "a wave that is still to come": on_question(wave=3),
+}
+
+
+@pytest.mark.parametrize("change", LATER.values(), ids=LATER)
+def test_attack_in_a_later_wave_is_refused_too(change):
+    """A server may behave until somebody comes for the second wave."""
+    server, ledger = FakeServer(make_campaign()), Ledger(None)
+    server.close()
+    server.change = change
+    attempt(server, ledger)
+    server.change = lambda path, body: body
+    server.log.clear()
+    assert respond(server, ledger, 5).status == Status.ACKNOWLEDGED
+    ledger.close()
+
+
 @pytest.mark.parametrize("code", VALUES)
 def test_the_same_machinery_accepts_an_honest_server(code):
     server, ledger = FakeServer(make_campaign()), Ledger(None)
@@ -410,6 +433,22 @@ def test_the_same_question_under_another_name_is_refused():
     respond(FakeServer(make_campaign()), ledger, 5, policy)
     attempt(FakeServer(make_campaign(schema=as_schema("wage=integer,0,15"))), ledger, policy)
     ledger.close()
+
+
+def test_one_field_under_two_names_in_one_question_is_charged_and_blocks_everything_else():
+    """A pair of a field with itself is still one report about it, and the last one."""
+    policy = OwnerPolicy("1", max_cells=64, fields={"pay": "salary", "wage": "salary", "town": "town"})
+    both = as_schema(["pay=integer,0,15", "wage=integer,0,15", "town=codes,4"])
+    for _ in range(8):  # whatever pair the device draws, salary is in it
+        ledger = Ledger(None)
+        server = FakeServer(make_campaign(schema=both, method="lle"))
+        mine = Client(server, ledger, policy, jitter_s=0)
+        outcome = mine.answer(server.name, lambda offer: True, lambda offer: {"pay": 3, "wage": 3, "town": 1})
+        assert outcome.status == Status.ACKNOWLEDGED
+        assert (ledger.spent()["salary"].reports, ledger.spent()["salary"].epsilon) == (1, 1)
+        attempt(FakeServer(make_campaign()), ledger, policy)
+        attempt(FakeServer(make_campaign(schema=as_schema("wage=integer,0,15"))), ledger, policy)
+        ledger.close()
 
 
 def test_a_lifetime_limit_allows_so_many_and_no_more():

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from ahead_ldp.server.committing import Committer
+from ahead_ldp.server.committing import Committer, Part, write_joined
 from ahead_ldp.server.metrics import Metrics
 from ahead_ldp.server.problems import Problem
-from ahead_ldp.server.store import Batch, StoreUnavailable
+from ahead_ldp.server.store import StoreUnavailable
 
 WAIT_S = 30
 
@@ -28,8 +28,8 @@ class SlowStore:
         return [bytes(b.n) for b in batches]
 
 
-def batch(n, group="1"):
-    return Batch("c", 1, group, os.urandom(16 * n), os.urandom(32 * n), bytes(n))
+def part(n, group="1", insert=True):
+    return Part(("c", 1, group, insert), os.urandom(16 * n), os.urandom(32 * n), bytes(n) if insert else b"")
 
 
 def run(work, most=1000):
@@ -42,27 +42,65 @@ def run(work, most=1000):
 
 def test_uploads_that_wait_together_are_one_commit():
     async def work(store, committer):
-        first = committer.submit([batch(2)], 2)
+        first = committer.submit([part(2)], 2)
         await asyncio.sleep(0.05)  # the window is over, the commit runs
-        later = [committer.submit([batch(3), batch(1)], 4), committer.submit([batch(5)], 5)]
+        later = [committer.submit([part(3), part(1)], 4), committer.submit([part(5)], 5)]
         store.gate.set()
         found = await asyncio.gather(first, *later)
         await committer.drain()
         return store.calls, [[len(x) for x in some] for some in found]
 
     calls, found = run(work)
-    assert calls == [[2], [3, 1, 5]]
+    assert calls == [[2], [9]]
     assert found == [[2], [3, 1], [5]]
+
+
+def test_what_goes_to_one_question_is_one_batch_and_everybody_gets_their_own_outcomes():
+    """Ids are their own outcomes here, so that an exchange would be seen."""
+
+    class Telling:
+        def add_reports(self, batches):
+            self.calls = [(b.group, b.insert, b.n) for b in batches]
+            assert all(len(b.hashes) == 32 * b.n and len(b.payloads) == b.n * b.insert for b in batches)
+            return [b.ids[::16] for b in batches]
+
+    def told(outcomes, group, insert=True):
+        ids = b"".join(bytes([outcome]) * 16 for outcome in outcomes)
+        n = len(outcomes)
+        return Part(("c", 1, group, insert), ids, bytes(32 * n), bytes(n) if insert else b"")
+
+    store = Telling()
+    uploads = [
+        [told([1, 2], "1")],
+        [told([3], "2"), told([4, 5], "1", False)],
+        [told([6], "1"), told([7], "1", False)],
+        [told([8, 9, 10], "2")],
+    ]
+    found = write_joined(store, uploads)
+    assert store.calls == [("1", True, 3), ("2", True, 4), ("1", False, 3)]
+    assert found == [[b"\1\2"], [b"\3", b"\4\5"], [b"\6", b"\7"], [b"\x08\x09\x0a"]]
+
+
+def test_one_who_cannot_be_told_does_not_keep_the_others_from_it(caplog):
+    async def work(store, committer):
+        store.gate.set()
+        told = []
+        committer.take([part(1)], 1, lambda found: 1 / 0)
+        committer.take([part(2)], 2, told.append)
+        await committer.drain()
+        return told
+
+    assert run(work) == [[bytes(2)]]
 
 
 def test_a_full_queue_refuses_and_recovers():
     async def work(store, committer):
-        kept = [committer.submit([batch(60)], 60)]
+        kept = [committer.submit([part(60)], 60)]
         with pytest.raises(Problem, match="busy"):
-            committer.submit([batch(60)], 60)
+            committer.submit([part(60)], 60)
         store.gate.set()
         await asyncio.gather(*kept)
-        await committer.submit([batch(60)], 60)
+        await committer.submit([part(60)], 60)
         await committer.drain()
         return store.calls
 
@@ -72,9 +110,9 @@ def test_a_full_queue_refuses_and_recovers():
 def test_an_error_reaches_everybody_in_the_commit_and_nobody_else():
     async def work(store, committer):
         store.gate.set()
-        bad = [committer.submit([batch(1, "bad")], 1), committer.submit([batch(1)], 1)]
+        bad = [committer.submit([part(1, "bad")], 1), committer.submit([part(1)], 1)]
         found = await asyncio.gather(*bad, return_exceptions=True)
-        good = await committer.submit([batch(1)], 1)
+        good = await committer.submit([part(1)], 1)
         await committer.drain()
         return [type(x) for x in found], good
 
@@ -85,19 +123,19 @@ def test_an_error_reaches_everybody_in_the_commit_and_nobody_else():
 
 def test_whoever_hangs_up_is_not_waited_for():
     async def work(store, committer):
-        gone, stays = committer.submit([batch(1)], 1), committer.submit([batch(2)], 2)
+        gone, stays = committer.submit([part(1)], 1), committer.submit([part(2)], 2)
         gone.cancel()
         store.gate.set()
         await stays
         await committer.drain()
         return store.calls
 
-    assert run(work) == [[1, 2]]
+    assert run(work) == [[3]]
 
 
 def test_a_stop_waits_for_everything():
     async def work(store, committer):
-        some = [committer.submit([batch(i)], i) for i in range(1, 5)]
+        some = [committer.submit([part(i)], i) for i in range(1, 5)]
         asyncio.get_running_loop().call_later(0.05, store.gate.set)
         await committer.drain()
         return sum(map(sum, store.calls)), all(f.done() for f in some)

@@ -41,6 +41,12 @@ class Server:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        """Its process now."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self, init: bool = False) -> None:
         """Start, and return when it answers."""
         words = [word for name, value in self.settings.items() for word in ("--set", f"{name}={value}")]

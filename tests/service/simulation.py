@@ -45,6 +45,8 @@ class SeededWords:
 class Simulation:
     """One life. ``world`` says where requests go, and what of crashes, clocks and restores there is."""
 
+    extensions: tuple[int, ...] = (1, 60, 900)  # seconds, which a simulated clock passes
+
     def __init__(self, world: Any, rng: Random, shapes: list[dict[str, Any]] | None = None) -> None:
         self.world, self.rng = world, rng
         self.shapes = SHAPES if shapes is None else shapes
@@ -287,7 +289,7 @@ class Simulation:
         if book.wave:
             book.extended.add(book.wave)
             path = f"/campaigns/{book.campaign}/waves/{book.wave}/extend"
-            await self.change(path, {"seconds": self.rng.choice((1, 60, 900))})
+            await self.change(path, {"seconds": self.rng.choice(self.extensions)})
 
     async def void_group(self) -> None:
         book = self.live()

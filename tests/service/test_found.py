@@ -1,6 +1,7 @@
 """What these proofs and the reading for them found, each as the shortest case that shows it."""
 
 import hashlib
+import json
 
 from ahead_ldp.server.closing import Closer
 from ahead_ldp.server.directory import Directory
@@ -44,6 +45,56 @@ def test_a_wave_that_was_open_again_while_it_was_counted_is_counted_anew(tmp_pat
         found = chain["waves"][0]["groups"][0]["tally"]
         frames = [Sent(b"", r.report_id + r.payload, 1, "") for r in made]
         assert found["counts"] == naive_counts(frames, len(found["counts"]))
+
+
+def test_nobody_goes_on_with_a_closing_that_was_given_up(tmp_path):
+    """Found by reading. The operator asks to close, a group is short, the wave is opened again.
+
+    Another process saw it held for that moment and, with no job left that held it, took the closer for dead: it
+    stopped the wave once more. Had the group been full by then, the wave would have been closed, and nobody had asked.
+    """
+    with bench(tmp_path) as service:
+        campaign = service.opened(minimum=5)
+        question = next(iter(service.questions(campaign, 1).values()))
+        service.upload(campaign, batch(question, reports(question, 4)))
+        seen, jobs, stop = [], service.service.jobs, Closer._stop
+
+        class Watching(Closer):
+            def _stop(self, *args):
+                stop(self, *args)
+                seen.append(self._wave(campaign, 1))
+
+        jobs.closer = Watching(service.store, Directory(service.store), service.clock, 6.0, 1 << 16)
+        assert service.close(campaign, 1)["state"] == "failed"
+        (held,) = seen
+        assert held.state is WaveState.HELD
+        assert service.wave_state(campaign, 1) == "open"
+        service.upload(campaign, batch(question, reports(question, 4, seed=2)))
+        jobs._look_at_wave(campaign, held)  # what the other process read
+        jobs._schedule(campaign, 1, service.clock(), "resume/0", resume=True)  # or it had just decided
+        jobs.run()
+        assert len(seen) == 1
+        assert service.wave_state(campaign, 1) == "open"
+        service.store.set_wave_state(campaign, 1, WaveState.OPEN, WaveState.HELD, 1, "counting by one who died")
+        jobs.run()
+        assert service.wave_state(campaign, 1) == "closed"
+
+
+def test_a_closer_that_was_asleep_does_not_stop_the_wave_again(tmp_path):
+    """The same from the other side: its lease ran out before it began, and another did the job meanwhile."""
+    with bench(tmp_path) as service:
+        campaign = service.opened(minimum=5)
+        asked = service.call("POST", f"/campaigns/{campaign}/waves/1/close")
+        assert asked.status_code == 202
+        slow = service.store.lease_job(service.clock(), 1)
+        service.clock.pass_(2)
+        service.app.round()  # another takes it over, and a group is short
+        question = next(iter(service.questions(campaign, 1).values()))
+        service.upload(campaign, batch(question, reports(question, 8)))
+        service.service.jobs._work(slow)
+        assert service.wave_state(campaign, 1) == "open"
+        events = [json.loads(event.body)["event"] for event in service.store.events()]
+        assert "wave_closed" not in events
 
 
 def test_every_problem_of_the_tallies_is_described(tmp_path):

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from tests.service.bookkeeping import Violation
 from tests.service.processes import Server, balance, request
 from tests.service.simulation import SHAPES, Simulation
 
@@ -56,7 +57,12 @@ class HttpWorld:
 
 
 class Together(Simulation):
-    """Closings end before the next step, so that every answer of a single request is known."""
+    """Closings end before the next step, so that every answer of a single request is known.
+
+    Here clocks are real: a wave that was extended by a second would close by itself while the books have it open.
+    """
+
+    extensions = (86_400,)
 
     async def close(self):
         await super().close()
@@ -75,8 +81,12 @@ def live_over_http(url, operations, seed):
             balancer = await balance([server.port for server in servers])
             world = HttpWorld(balancer.sockets[0].getsockname()[1], servers[0].token)
             simulation = Together(world, Random(seed), MANUAL)
-            await simulation.run(operations)
-            balancer.close()
+            try:
+                await simulation.run(operations)
+            except Violation as found:
+                raise Violation(f"seed {seed}", *found.args, simulation.log[-5:]) from found
+            finally:
+                balancer.close()
         finally:
             for server in servers:
                 await asyncio.to_thread(server.stop)

@@ -52,7 +52,8 @@ class Client:
     Guarantees:
         refusal   whatever is refused is refused before the value is asked for, and the same for every value
         once      one draw per campaign; a retry sends the same bytes; nothing is sent before it is in the ledger
-        silence   after consent nothing that follows depends on the value but the noisy payload itself
+        silence   after consent nothing that follows depends on the value but the noisy payload itself, for every
+                  value that the campaign's declaration takes; another one is refused here and nothing is sent
     """
 
     def __init__(

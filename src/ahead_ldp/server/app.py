@@ -66,14 +66,15 @@ class Application:
                 return
             send = self.cors.around(scope, send)
             if Ingest.takes(scope):
-                await self._ingest()(scope, receive, send)
+                await self.uploads()(scope, receive, send)
             else:
                 await self._control(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
 
-    def _ingest(self) -> Ingest:
-        if self.ingest is None:  # on the loop that serves
+    def uploads(self) -> Ingest:
+        """What takes uploads, on the loop that serves."""
+        if self.ingest is None:
             settings, metrics = self.service.settings, self.service.metrics
             committer = Committer(self.service.store, metrics, settings.window_ms / 1000, settings.queue_reports)
             plain = [h for h in self.headers if h[0] in (b"x-content-type-options",)]
@@ -143,6 +144,7 @@ class Application:
             self._background = None
         if self.ingest is not None:
             await self.ingest.committer.drain()
+            self.ingest.checker.shutdown(wait=False)
             await asyncio.to_thread(self.flush_counters)
             self.ingest = None
         event("stopped")

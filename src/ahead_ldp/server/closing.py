@@ -36,6 +36,10 @@ def audit_event(kind: str, campaign: str, **fields: object) -> bytes:
     return canonical_bytes({"event": kind, "campaign": campaign, **fields})
 
 
+class NotHeld(Exception):
+    """There is nothing to go on with: the wave was opened again, or its closing has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Closed:
     """What became of a wave, and of its campaign."""
@@ -68,19 +72,24 @@ class Closer:
         release: bool = False,
         void_short: bool = False,
         void_all: bool = False,
+        resume: bool = False,
         alive: Callable[[], None] = lambda: None,
     ) -> Closed:
         """Close a wave, or hold it if its screens say so.
 
         ``void_short`` gives up groups below the minimum (past their second deadline, or because the campaign ends
         here), else such a wave goes on and the caller is told; ``release`` counts a held wave whatever its screens
-        said; ``void_all`` gives up the whole wave; ``finish`` ends the campaign with it.
+        said; ``void_all`` gives up the whole wave; ``finish`` ends the campaign with it. ``resume`` goes on where a
+        closer died, and stops no wave by itself: ``NotHeld`` if it is not stopped.
         """
         terms = self.directory.terms(campaign)
         wave = self._wave(campaign, number)
+        if resume and wave.state is not WaveState.HELD:
+            raise NotHeld
         if wave.state in (WaveState.CLOSED, WaveState.VOID):
             return self._outcome(campaign, number)
         if wave.state is WaveState.OPEN:
+            alive()  # who was asleep for so long that another did it must not stop the wave again
             self._stop(campaign, number, FINISHING if finish else GIVING_UP_SHORT if void_short else COUNTING)
             wave = self._wave(campaign, number)
         intent = wave.note.partition(" ")[0]

@@ -36,6 +36,7 @@ class Cors:
     def __init__(self, origins: Iterable[str]) -> None:
         """Open the public routes to these origins."""
         self._origins = frozenset(origin.encode() for origin in origins)
+        self.plain = [_VARY] if self._origins else []  # what a public answer says to those who name no origin
 
     async def preflight(self, scope: Message, send: Send) -> bool:
         """Answer a browser that asks whether it may send; False where that is not ours to answer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.device.canonical import check_digest
@@ -11,6 +11,7 @@ from ahead_ldp.device.question import Policy, check_question
 from ahead_ldp.device.tokens import NONCE_LENGTH
 from ahead_ldp.estimates import Estimate
 from ahead_ldp.oracles import Oracle, oracle_of_law
+from ahead_ldp.server.committing import Key
 from ahead_ldp.server.problems import Problem
 from ahead_ldp.server.store.interface import NotFound, Store
 from ahead_ldp.server.store.rows import WaveState
@@ -33,11 +34,15 @@ class Target:
     payload_length: int
     frame_length: int
     groups: tuple[tuple[str, int], ...]  # among which the device drew
+    entering: Key = field(init=False)  # of reports that are well
+    asking: Key = field(init=False)  # of reports that are not, and are only looked up
+    has_tokens: bool = field(init=False)  # frames end with a nonce and its signature
 
-    @property
-    def has_tokens(self) -> bool:
-        """Whether frames end with a nonce and its signature."""
-        return self.terms.campaign.key is not None
+    def __post_init__(self) -> None:
+        """What every upload asks for is made once."""
+        object.__setattr__(self, "entering", (self.terms.digest, self.wave, self.group, True))
+        object.__setattr__(self, "asking", (self.terms.digest, self.wave, self.group, False))
+        object.__setattr__(self, "has_tokens", self.terms.campaign.key is not None)
 
 
 class Directory:

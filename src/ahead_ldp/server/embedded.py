@@ -13,6 +13,7 @@ import uvicorn
 
 from ahead_ldp.server.app import Application, create_app
 from ahead_ldp.server.config import Settings
+from ahead_ldp.server.direct import DirectProtocol
 from ahead_ldp.server.logs import event
 from ahead_ldp.server.service import Clock, Service, system_clock
 from ahead_ldp.server.store.interface import Store
@@ -39,6 +40,7 @@ def make_server(app: Application, settings: Settings) -> LoggingServer:
     """uvicorn over the application: no access log, no server header, addresses only from trusted proxies."""
     config = uvicorn.Config(
         app,
+        http=DirectProtocol.bound(app),
         host=settings.host,
         port=settings.port,
         log_config=None,

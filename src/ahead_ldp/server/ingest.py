@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from binascii import hexlify
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy as np
 from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, VERSION
 from ahead_ldp.device.refusals import Reason, ReportRejected
 from ahead_ldp.device.tokens import NONCE_LENGTH, PANEL_WAVE, report_id, token_group
-from ahead_ldp.server.committing import Committer
+from ahead_ldp.server.committing import Committer, Part
 from ahead_ldp.server.config import Settings
 from ahead_ldp.server.directory import Directory, Target
 from ahead_ldp.server.limits import RateLimit
@@ -22,7 +24,7 @@ from ahead_ldp.server.logs import LOGGER
 from ahead_ldp.server.metrics import Metrics
 from ahead_ldp.server.problems import Problem
 from ahead_ldp.server.store.interface import StoreUnavailable
-from ahead_ldp.server.store.rows import Batch, Outcome
+from ahead_ldp.server.store.rows import Outcome
 from ahead_ldp.server.tokens import verify
 
 Scope = MutableMapping[str, Any]
@@ -31,8 +33,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 PREFIX, SUFFIX = "/v1/campaigns/", "/reports"
 MEDIA_TYPE = b"application/octet-stream"
-_FEW = 4  # below this, one by one is faster than arrays
-_MOST_STARTS = 1000
+_ACCEPTED = int(Outcome.KNOWN)  # outcomes up to here
+_FEW = 4  # up to this, one by one is faster than arrays, and signatures are checked faster than handed over
 _REASONS: dict[int, Reason] = {
     Outcome.REPLAYED: Reason.REPLAYED,
     Outcome.WITHDRAWN: Reason.WITHDRAWN,
@@ -46,67 +48,60 @@ class Upload:
 
     target: Target
     n: int
-    batches: list[Batch]
-    places: list[list[int]]  # of each batch's reports among the frames
+    parts: list[Part]
+    places: list[Sequence[int]]  # of each part's reports among the frames
     bad: dict[int, Reason]
 
     def answer(self, outcomes: list[bytes]) -> tuple[int, list[tuple[int, Reason]]]:
         """How many were accepted, and the refusals in order."""
         refused: list[tuple[int, Reason]] = []
+        if all(max(found) <= _ACCEPTED for found in outcomes):
+            return self.n, refused
         for places, found in zip(self.places, outcomes, strict=True):
-            if max(found) > Outcome.KNOWN:
-                refused += [
-                    (place, _REASONS.get(outcome) or self.bad[place])
-                    for place, outcome in zip(places or range(self.n), found, strict=True)
-                    if outcome > Outcome.KNOWN
-                ]
+            refused += [
+                (place, _REASONS.get(outcome) or self.bad[place])
+                for place, outcome in zip(places, found, strict=True)
+                if outcome > _ACCEPTED
+            ]
         return self.n - len(refused), sorted(refused)
 
 
-def parse_upload(target: Target, body: bytes, max_batch: int) -> Upload:
-    """Cut a batch into frames and check the form of each; a body that is no batch is a ``Problem``."""
-    size = target.frame_length
-    n, rest = divmod(len(body) - HEADER_LENGTH, size)
+def frames_of(target: Target, body: bytes, max_batch: int) -> int:
+    """How many frames a batch has; a body that is no batch is a ``Problem``."""
+    n, rest = divmod(len(body) - HEADER_LENGTH, target.frame_length)
     if rest or n < 1:
         raise Problem("truncated", "frames of this question have one length")
     if n > max_batch:
         raise Problem("too_large", f"at most {max_batch} reports in one upload")
-    starts = range(HEADER_LENGTH, len(body), size)
-    end = ID_LENGTH + target.payload_length
-    ids, hashes, payloads = _columns(body, starts, size, end)
+    return n
+
+
+def parse_upload(target: Target, body: bytes, n: int) -> Upload:
+    """Cut a batch into its frames and check the form of each."""
+    ids, hashes, payloads = _columns(target, body, n)
     bad = _bad_forms(target, payloads, n)
     if target.has_tokens:
-        parts = [body[i + end : i + size] for i in starts]
-        bad |= _bad_tokens(target, ids, parts, [k for k in range(n) if k not in bad])
-    where = (target.terms.digest, target.wave, target.group)
+        bad |= _bad_tokens(target, ids, body, [k for k in range(n) if k not in bad])
     if not bad:
-        return Upload(target, n, [Batch(*where, ids, hashes, payloads)], [[]], bad)
-    good = [k for k in range(n) if k not in bad]
-    batches, places = [], []
-    for some, insert in ((good, True), (sorted(bad), False)):
+        return Upload(target, n, [Part(target.entering, ids, hashes, payloads)], [range(n)], bad)
+    parts: list[Part] = []
+    places: list[Sequence[int]] = []
+    for some, key in (([k for k in range(n) if k not in bad], target.entering), (sorted(bad), target.asking)):
         if some:
-            rows = payloads if insert else b""
-            batches.append(
-                Batch(
-                    *where,
-                    _take(ids, some, ID_LENGTH),
-                    _take(hashes, some, 32),
-                    _take(rows, some, target.payload_length) if insert else b"",
-                    insert,
-                )
-            )
+            rows = _take(payloads, some, target.payload_length) if key is target.entering else b""
+            parts.append(Part(key, _take(ids, some, ID_LENGTH), _take(hashes, some, 32), rows))
             places.append(some)
-    return Upload(target, n, batches, places, bad)
+    return Upload(target, n, parts, places, bad)
 
 
-def _columns(body: bytes, starts: range, size: int, end: int) -> tuple[bytes, bytes, bytes]:
+def _columns(target: Target, body: bytes, n: int) -> tuple[bytes, bytes, bytes]:
     """Ids, hashes of whole frames, and payloads, each joined."""
-    sha256, n = hashlib.sha256, len(starts)
+    sha256, size, end = hashlib.sha256, target.frame_length, ID_LENGTH + target.payload_length
     if n == 1:
-        i = starts[0]
-        return body[i : i + ID_LENGTH], sha256(body[i:]).digest(), body[i + ID_LENGTH : i + end]
+        frame = body[HEADER_LENGTH:]
+        return frame[:ID_LENGTH], sha256(frame).digest(), frame[ID_LENGTH:end]
     view = memoryview(body)
-    hashes = b"".join([sha256(view[i : i + size]).digest() for i in starts])
+    hashes = b"".join([sha256(view[i : i + size]).digest() for i in range(HEADER_LENGTH, len(body), size)])
     frames = np.frombuffer(body, np.uint8, offset=HEADER_LENGTH).reshape(n, size)
     return frames[:, :ID_LENGTH].tobytes(), hashes, frames[:, ID_LENGTH:end].tobytes()
 
@@ -117,27 +112,28 @@ def _take(joined: bytes, places: list[int], length: int) -> bytes:
 
 def _bad_forms(target: Target, payloads: bytes, n: int) -> dict[int, Reason]:
     """The frames whose payload no device could have made."""
-    length, law = target.payload_length, target.oracle.law
-    if n < _FEW:
-        suspects = list(range(n))
-    else:
+    length, check = target.payload_length, target.oracle.law.check_payload
+    suspects: Sequence[int] = range(n)
+    if n > _FEW:
         rows = np.frombuffer(payloads, np.uint8).reshape(n, length)
         suspects = np.flatnonzero(~target.oracle.valid(rows)).tolist()
     bad = {}
     for k in suspects:
         try:
-            law.check_payload(payloads[k * length : (k + 1) * length])
+            check(payloads[k * length : (k + 1) * length])
         except ReportRejected as rejected:
             bad[k] = rejected.reason
     return bad
 
 
-def _bad_tokens(target: Target, ids: bytes, parts: list[bytes], places: list[int]) -> dict[int, Reason]:
+def _bad_tokens(target: Target, ids: bytes, body: bytes, places: list[int]) -> dict[int, Reason]:
     """Of these frames those whose token is not the issuer's, not the id's, or of another group."""
+    size, end = target.frame_length, ID_LENGTH + target.payload_length
+    parts = {k: body[HEADER_LENGTH + k * size + end : HEADER_LENGTH + (k + 1) * size] for k in places}
     campaign = target.terms.campaign
     assert campaign.key is not None
-    nonces = [parts[k][:NONCE_LENGTH] for k in places]
-    signatures = [parts[k][NONCE_LENGTH:] for k in places]
+    nonces = [part[:NONCE_LENGTH] for part in parts.values()]
+    signatures = [part[NONCE_LENGTH:] for part in parts.values()]
     wave = PANEL_WAVE if campaign.enrolment == "panel" else target.wave
     mask = verify(campaign.key, nonces, signatures)
     bad = {}
@@ -162,7 +158,12 @@ class Ingest:
     refusals: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # for the store, flushed now and then
     uploads: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
-    _starts: dict[int, MutableMapping[str, Any]] = field(default_factory=dict)
+    checker: Executor = field(default_factory=lambda: ThreadPoolExecutor(1, "ahead-tokens"))  # of many signatures
+    plain: list[tuple[bytes, bytes]] = field(init=False)  # the headers of an answer
+
+    def __post_init__(self) -> None:
+        """What does not change is made once."""
+        self.plain = [(b"content-type", b"application/json"), *self.headers]
 
     @staticmethod
     def takes(scope: Scope) -> bool:
@@ -174,24 +175,26 @@ class Ingest:
         """Answer one upload."""
         try:
             body = await self._body(scope, receive)
+            status, headers = 200, self.plain
             answer = await self._take(scope["path"][len(PREFIX) : -len(SUFFIX)], body)
-            start = self._starts.get(len(answer)) or self._start(200, [(b"content-type", b"application/json")], answer)
-            self.uploads["200"] += 1
         except Problem as problem:
-            answer = problem.body()
-            headers = [(k.encode(), v.encode()) for k, v in problem.headers().items()]
-            start = self._start(problem.status, headers, answer)
-            self.metrics.problems.labels(problem.kind).inc()
-            self.uploads[str(problem.status)] += 1
-        await send(start)
+            status, headers, answer = self.refusal(problem)
+        length = (b"content-length", str(len(answer)).encode())
+        await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
         await send({"type": "http.response.body", "body": answer})
 
-    def _start(self, status: int, headers: list[tuple[bytes, bytes]], answer: bytes) -> MutableMapping[str, Any]:
-        length = (b"content-length", str(len(answer)).encode())
-        start = {"type": "http.response.start", "status": status, "headers": [*headers, length, *self.headers]}
-        if status == 200 and len(self._starts) < _MOST_STARTS:
-            self._starts[len(answer)] = start
-        return start
+    def ready(self, campaign: bytes, body: bytes, allowed: Callable[[], bool]) -> Upload | None:
+        """An upload whose question is known already, parsed; None where something is to be looked up or refused.
+
+        ``allowed`` counts the request, so it is asked only if nothing else is in the way.
+        """
+        target = self.directory.cached_target(body[1:HEADER_LENGTH])
+        if target is None or body[0] != VERSION or hexlify(body[1:33]) != campaign:
+            return None
+        n = frames_of(target, body, self.settings.max_batch)
+        if (target.has_tokens and n > _FEW) or not allowed():
+            return None
+        return parse_upload(target, body, n)
 
     def flush_metrics(self) -> None:
         """Move what was counted in plain numbers, which is cheaper for each upload, to the metrics."""
@@ -236,19 +239,16 @@ class Ingest:
         try:
             key = body[1:HEADER_LENGTH]
             target = self.directory.cached_target(key) or await self._load_target(key)
-            if target.has_tokens:
-                upload = await asyncio.to_thread(parse_upload, target, body, self.settings.max_batch)
+            n = frames_of(target, body, self.settings.max_batch)
+            if target.has_tokens and n > _FEW:
+                loop = asyncio.get_running_loop()
+                upload = await loop.run_in_executor(self.checker, parse_upload, target, body, n)
             else:
-                upload = parse_upload(target, body, self.settings.max_batch)
-            outcomes = await self.committer.submit(upload.batches, upload.n)
-        except StoreUnavailable:
-            raise Problem("unavailable") from None
-        except Problem:
-            raise
-        except Exception:
-            LOGGER.exception("upload_failed")
-            raise Problem("internal") from None
-        return self._answer(upload, outcomes)
+                upload = parse_upload(target, body, n)
+            outcomes = await self.committer.submit(upload.parts, upload.n)
+        except Exception as error:
+            raise self.problem(error) from None
+        return self.answer(upload, outcomes)
 
     async def _load_target(self, key: bytes) -> Target:
         target = await asyncio.to_thread(self.directory.target, key)
@@ -256,9 +256,11 @@ class Ingest:
             raise Problem("wrong_question")
         return target
 
-    def _answer(self, upload: Upload, outcomes: list[bytes]) -> bytes:
+    def answer(self, upload: Upload, outcomes: list[bytes]) -> bytes:
+        """The body of an answer to those whose commit has ended."""
         accepted, refused = upload.answer(outcomes)
         self.accepted += accepted
+        self.uploads["200"] += 1
         if not refused:
             return b'{"accepted":%d,"refused":[]}' % accepted
         for reason, count in Counter(reason for _, reason in refused).items():
@@ -266,3 +268,19 @@ class Ingest:
             self.refusals[upload.target.terms.digest, upload.target.wave, reason.value] += count
         listed = ",".join(f'{{"index":{k},"reason":"{reason.value}"}}' for k, reason in refused)
         return f'{{"accepted":{accepted},"refused":[{listed}]}}'.encode()
+
+    def problem(self, error: BaseException) -> Problem:
+        """What to say about an error; one that nobody expected is logged."""
+        if isinstance(error, Problem):
+            return error
+        if isinstance(error, StoreUnavailable):
+            return Problem("unavailable")
+        LOGGER.error("upload_failed", exc_info=error)
+        return Problem("internal")
+
+    def refusal(self, problem: Problem) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        """Status, headers and body of a refused upload, which is counted."""
+        self.metrics.problems.labels(problem.kind).inc()
+        self.uploads[str(problem.status)] += 1
+        headers = [(k.encode(), v.encode()) for k, v in problem.headers().items()]
+        return problem.status, [*headers, *self.headers], problem.body()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ahead_ldp.server.closing import SCREENS, Closer, audit_event
+from ahead_ldp.server.closing import SCREENS, Closer, NotHeld, audit_event
 from ahead_ldp.server.lifecycle import Close, Extend, due
 from ahead_ldp.server.logs import event
 from ahead_ldp.server.problems import Problem
@@ -59,8 +59,8 @@ class Jobs:
     def _look_at_wave(self, campaign: str, wave: WaveRow) -> None:
         terms, now = self.closer.directory.terms(campaign), self.clock()
         if wave.state is WaveState.HELD:
-            if not self._is_held_by_screens(campaign, wave.number) and not self._is_in_work(campaign, wave.number):
-                self._schedule(campaign, wave.number, now, f"resume/{wave.extensions}")  # a closer died in the middle
+            if self._is_abandoned(campaign, wave.number):  # a closer died in the middle
+                self._schedule(campaign, wave.number, now, f"resume/{wave.extensions}", resume=True)
             return
         if wave.state is not WaveState.OPEN:
             return
@@ -85,6 +85,12 @@ class Jobs:
         if now - self.failed_at.get(key, -_RETRY_S) >= _RETRY_S:
             self.request(campaign, wave, name, **options)
 
+    def _is_abandoned(self, campaign: str, wave: int) -> bool:
+        """Whether a wave is held and nobody works on it: its state is read last, a closer may just have opened it."""
+        if self._is_in_work(campaign, wave) or self._is_held_by_screens(campaign, wave):
+            return False
+        return any(w.number == wave and w.state is WaveState.HELD for w in self.store.waves(campaign))
+
     def _is_held_by_screens(self, campaign: str, wave: int) -> bool:
         document = self.store.document(campaign, wave, SCREENS)
         return document is not None and bool(json.loads(document)["hold"])
@@ -103,6 +109,9 @@ class Jobs:
             event("job_failed", logging.WARNING, kind=job.kind, reason=problem.kind)
         except StateChanged:
             state, result = JobState.FAILED, Problem("wrong_state", "something else changed it first").body()
+        except NotHeld:
+            self.store.end_job(job.number, job.lease, JobState.FAILED, Problem("wrong_state", "it is not held").body())
+            return  # not a failure to wait after: when it is held again, it is to be gone on with
         except StoreUnavailable:
             event("store_unavailable", logging.ERROR, kind=job.kind)
             return  # the lease runs out, and the job is done then

@@ -101,6 +101,11 @@ class PostgresServer:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.url(name)
 
+    def processes(self) -> list[int]:
+        """The ids of all its processes now."""
+        assert self._process is not None
+        return [self._process.pid, *_children(self._process.pid)]
+
     def kill(self) -> None:
         """SIGKILL to the postmaster and all its children at once: nothing is flushed, nothing is said."""
         assert self._process is not None

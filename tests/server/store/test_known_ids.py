@@ -28,22 +28,24 @@ from tests.server.store.support import (
 
 @given(
     st.lists(st.lists(st.integers(0, 300), min_size=1, max_size=20, unique=True), max_size=20),
-    st.tuples(st.integers(1, 5), st.integers(6, 40)),
+    st.integers(0, 30),
+    st.integers(6, 40),
 )
-def test_levels_find_what_was_added(parts, sizes):
+def test_levels_find_what_was_added(parts, recent, size):
     """Against a dictionary; ids that are not in have no candidates but by accident of 64 bits."""
-    kept, known_ids._SIZES = known_ids._SIZES, sizes
+    kept = known_ids._RECENT, known_ids._SIZES
+    known_ids._RECENT, known_ids._SIZES = recent, (size,)
     try:
         index, model = known_ids._Campaign(), {}
         for chunk, names in enumerate(parts, start=1):
             ids = [report(name)[0] for name in names]
-            index.add(known_ids._keys(b"".join(ids)), chunk)
+            index.add(b"".join(ids), chunk)
             for report_id in ids:
                 model.setdefault(report_id, []).append(chunk)
         asked = [report(name)[0] for name in range(301)]
         found = index.candidates(asked)
     finally:
-        known_ids._SIZES = kept
+        known_ids._RECENT, known_ids._SIZES = kept
     by_id = {}
     for chunk, ids in found.items():
         for report_id in ids:
@@ -54,7 +56,8 @@ def test_levels_find_what_was_added(parts, sizes):
 def test_ids_that_fall_together_are_told_apart(tmp_path, monkeypatch):
     """Were the key known to an attacker, it would be slow, not wrong: here every id has the same one."""
     monkeypatch.setattr(known_ids, "_SECRET", np.zeros(2, np.uint64))
-    monkeypatch.setattr(known_ids, "_SIZES", (5, 20))
+    monkeypatch.setattr(known_ids, "_RECENT", 7)
+    monkeypatch.setattr(known_ids, "_SIZES", (20,))
     store = open_store(str(tmp_path / "store.db"))
     open_campaign(store)
     for k in range(12):
@@ -109,5 +112,7 @@ def fail(*_):
 def test_memory_of_the_index_is_sixteen_bytes_an_id():
     index = known_ids._Campaign()
     for chunk in range(1, 60):
-        index.add(known_ids._keys(os.urandom(16 * 2000)), chunk)
-    assert sum(keys.nbytes + chunks.nbytes for keys, chunks in index._levels) == 16 * 59 * 2000
+        index.add(os.urandom(16 * 2000), chunk)
+    assert len(index._recent) <= known_ids._RECENT  # a few that are kept as they are
+    sorted_in = 59 * 2000 - len(index._recent)
+    assert sum(keys.nbytes + chunks.nbytes for keys, chunks in index._levels) == 16 * sorted_in

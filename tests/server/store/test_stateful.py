@@ -256,7 +256,8 @@ def lives(examples, steps):
 
 
 def test_lives_of_a_file(monkeypatch):
-    monkeypatch.setattr(known_ids, "_SIZES", (3, 10))  # so that small lives fill the levels of the index
+    monkeypatch.setattr(known_ids, "_RECENT", 3)  # so that small lives fill the levels of the index
+    monkeypatch.setattr(known_ids, "_SIZES", (10,))
     run_state_machine_as_test(SQLiteLife, settings=lives(20, 50))
 
 

@@ -1,4 +1,4 @@
-"""Which ids are in a SQLite store: an index in memory over the chunks, 16 bytes an id.
+"""Which ids are in a SQLite store: an index in memory over the chunks, 16 bytes an id but for the latest 2,048.
 
 Ids are random, so each insertion into a large tree on disk would dirty a page of its own, and a commit of 2,000 reports
 would write 2,000 pages. The chunks hold the same ids, one after the other: they are the truth, and this index says
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ahead_ldp.server.store.rows import HASH_LENGTH, ID_LENGTH
 
-_SIZES = (2_048, 65_536)  # ids in the upper levels; what is copied at every commit, and now and then
+_RECENT = 2_048  # ids that are not sorted in yet
+_SIZES = (65_536,)  # ids in the upper levels, which are copied when the recent ones are sorted in
 _Keys = NDArray[np.uint64]
 _Chunks = NDArray[np.int64]
 _SECRET = np.array([secrets.randbits(64) | 1, secrets.randbits(64) | 1], np.uint64)
@@ -43,7 +44,7 @@ class KnownIds:
             self._last_withdrawn = seq
         for campaign, seq, ids in connection.execute(f"{_CHUNKS} WHERE k.seq > ? ORDER BY k.seq", (self._last,)):
             if campaign in self._campaigns and self._campaigns[campaign].is_loaded:
-                self._campaigns[campaign].add(_keys(ids), seq)
+                self._campaigns[campaign].add(ids, seq)
             self._last = seq
 
     def find(self, connection: sqlite3.Connection, campaign: int, ids: Sequence[bytes]) -> dict[bytes, Place]:
@@ -64,11 +65,12 @@ class KnownIds:
 
 
 class _Campaign:
-    """Keys and chunks in sorted levels, each much larger than the one above it; the first has what came last."""
+    """Keys and chunks in sorted levels, each much larger than the one above it, and as they are the ids of late."""
 
     def __init__(self) -> None:
         self.is_loaded = False
         self.withdrawn: set[bytes] = set()
+        self._recent: dict[bytes, int] = {}
         self._levels = [_NOTHING] * (len(_SIZES) + 1)
 
     def load(self, chunks: sqlite3.Cursor) -> None:
@@ -79,17 +81,31 @@ class _Campaign:
         self._levels[-1] = _sorted(np.concatenate(keys), np.concatenate(numbers))
         self.is_loaded = True
 
-    def add(self, keys: _Keys, chunk: int) -> None:
+    def add(self, ids: bytes, chunk: int) -> None:
+        new = dict.fromkeys([ids[i : i + ID_LENGTH] for i in range(0, len(ids), ID_LENGTH)], chunk)
+        if not self._recent.keys().isdisjoint(new):  # levels can have an id twice
+            self._sort_in()
+        self._recent |= new
+        if len(self._recent) > _RECENT:
+            self._sort_in()
+
+    def _sort_in(self) -> None:
         levels = self._levels
-        levels[0] = _merged(levels[0], _sorted(keys, np.full(keys.size, chunk, np.int64)))
+        chunks = np.fromiter(self._recent.values(), np.int64, len(self._recent))
+        levels[0] = _merged(levels[0], _sorted(_keys(b"".join(self._recent)), chunks))
+        self._recent = {}
         for i, most in enumerate(_SIZES):
             if levels[i][0].size > most:
                 levels[i + 1], levels[i] = _merged(levels[i + 1], levels[i]), _NOTHING
 
     def candidates(self, ids: Sequence[bytes]) -> dict[int, list[bytes]]:
         """By chunk, the ids whose keys are known there: almost always they are there themselves."""
-        keys = _keys(b"".join(ids))
         found: dict[int, list[bytes]] = {}
+        if not self._recent.keys().isdisjoint(ids):
+            for report_id in ids:
+                if report_id in self._recent:
+                    found.setdefault(self._recent[report_id], []).append(report_id)
+        keys = _keys(b"".join(ids))
         for known, chunks in self._levels:
             if not known.size:
                 continue
