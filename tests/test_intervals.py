@@ -20,10 +20,7 @@ from ahead_ldp.inference.bands import (
     pointwise_quantile,
     with_spread,
 )
-from ahead_ldp.inference.binary_trees import BinaryTree
 from ahead_ldp.inference.errors import linear_covariance, linear_variance, uneven_covariances, uneven_variance
-from ahead_ldp.inference.shrinkage_errors import moved_curve, shrinkage_error
-from ahead_ldp.inference.tree_shrinkage import Upward
 from ahead_ldp.mechanisms import AHEAD, Flat
 from ahead_ldp.quantiles import Quantiles
 from ahead_ldp.schema import real
@@ -211,32 +208,6 @@ def test_quantile_intervals_hold_the_truth():
 
 
 # Shrinkage.
-
-
-def test_what_shrinkage_moved_is_measured_from_least_squares():
-    """A tree of eight codes in four measured cells, against the same least squares in dense form."""
-    from_root = Tree.root([Axis(8)], 2).split(np.array([True]))[0]
-    tree = BinaryTree.of(from_root.split(~from_root.is_split)[0])
-    rng, nodes = np.random.default_rng(12), tree.tree.size
-    own, precision = rng.normal(0.2, 0.1, nodes), rng.uniform(50, 500, nodes)
-    precision[0] = 0.0
-    leaves = rng.dirichlet(np.ones(4))
-    inside = (tree.tree.lo[:, :1] <= tree.tree.lo[tree.tree.leaves, 0]) & (
-        tree.tree.hi[tree.tree.leaves, 0] <= tree.tree.hi[:, :1]
-    )
-    a = inside * np.sqrt(precision)[:, None]
-    kkt = np.block([[a.T @ a, np.ones((4, 1))], [np.ones((1, 4)), np.zeros((1, 1))]])
-    exact = np.linalg.solve(kkt, np.append(a.T @ (own * np.sqrt(precision)), 1.0))[:4]
-    curve = moved_curve(Upward.of(tree, own, precision), leaves)
-    np.testing.assert_allclose(curve[::2], np.append(0, np.cumsum(exact - leaves)), atol=1e-12)
-    np.testing.assert_allclose(curve[1::2], (curve[:-1:2] + curve[2::2]) / 2, atol=1e-12)
-    nobody = moved_curve(Upward.of(tree, own, np.zeros(nodes)), leaves)
-    np.testing.assert_allclose(nobody, 0, atol=1e-12)
-
-
-def test_shrinkage_error_grows_with_the_way_and_has_a_bound():
-    error = shrinkage_error(np.array([0.0, -0.01, 0.02, 5.0]), np.full(4, 0.1))
-    assert error.tolist() == pytest.approx([0.0, 0.01 * sqrt(0.8), 0.02 * sqrt(0.8), 0.15 * sqrt(0.8)])
 
 
 def test_draws_are_scaled_to_a_spread():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ahead_ldp.inference import log_linear
-from ahead_ldp.inference.cell_estimates import CellData
+from ahead_ldp.inference.cell_estimates import CellData, CellReports
 from ahead_ldp.inference.smooth_density import CellEstimates, smooth_density
 from ahead_ldp.oracles import make_oracle
 from tests.reference import smooth_density as slow
@@ -32,7 +32,7 @@ def bell(d: int, centre: float = 0.4, width: float = 0.15) -> np.ndarray:
 
 
 def test_without_reports_it_is_even():
-    nothing = CellEstimates.of(np.array([0, 3, 8]), np.array([0.7, 0.3]), 0, make_oracle("oue", 1, 2))
+    nothing = CellReports(np.array([0, 3, 8]), np.array([0.7, 0.3]), 0, make_oracle("oue", 1, 2)).estimates(5)
     for given_ in ([], [nothing]):
         found = smooth_density(8, given_)
         np.testing.assert_array_equal(found.frequencies, np.full(8, 1 / 8))

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from ahead_ldp.answers import Answers
 from ahead_ldp.density_estimates import DensityEstimate
 from ahead_ldp.device.codes import Schema
+from ahead_ldp.device.partition import Axis
 from ahead_ldp.inference.adaptive_density import AdaptiveDensity
-from ahead_ldp.inference.averaging import Measurement
-from ahead_ldp.inference.binary_trees import BinaryTree
-from ahead_ldp.inference.density_draws import draw_densities
+from ahead_ldp.inference.cell_estimates import CellReports, from_zero
+from ahead_ldp.inference.density_draws import draw_curves
 from ahead_ldp.workloads import Workload
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_WIDER = 1.1  # the posterior takes its own weights and smoothness for known; measured with tools.coverage
+_WIDER = 1.2  # the posterior takes its own weights and smoothness for known; measured with tools.coverage
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +36,10 @@ class AdaptiveEstimate(DensityEstimate):
 
     @classmethod
     def of(
-        cls, schema: Schema, tree: BinaryTree, measurements: Sequence[Measurement], estimator: str = "shrinkage"
+        cls, schema: Schema, axis: Axis, reports: Sequence[CellReports], estimator: str = "shrinkage"
     ) -> AdaptiveEstimate:
-        """From the groups' raw estimates of nodes."""
-        fitted = AdaptiveDensity.of(tree, measurements, estimator)
+        """From the groups' raw estimates of cells."""
+        fitted = AdaptiveDensity.of(axis, reports, estimator)
         return cls(schema, True, fitted.frequencies, fitted)
 
     @property
@@ -49,8 +49,7 @@ class AdaptiveEstimate(DensityEstimate):
     @cached_property
     def _curves(self) -> Floats:  # (draws, size + 1)
         """Shares below every code in densities drawn from the posterior, less the estimate's own."""
-        drawn = _WIDER * (draw_densities(self.fitted) - self.density)
-        return np.concatenate([np.zeros((len(drawn), 1)), np.cumsum(drawn, axis=1)], axis=1)
+        return _WIDER * (draw_curves(self.fitted).T - from_zero(self.density))
 
     def _errors(self, boxes: Floats) -> Floats:  # (k, 1, 2) -> (draws, k)
         """Answers of the draws less those of the estimate."""

@@ -1,19 +1,21 @@
 """Adaptive: its partitions, its waves, its accuracy beside AHEAD's, and what its errors promise."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ahead_ldp.adaptive_estimates import AdaptiveEstimate
-from ahead_ldp.device.partition import TreeForm
-from ahead_ldp.mechanisms import AHEAD, Adaptive
-from ahead_ldp.mechanisms.adaptive import Cut, reread
+from ahead_ldp.mechanisms import AHEAD, SW, Adaptive
+from ahead_ldp.mechanisms.adaptive import equal_mass_cuts, reread
 from ahead_ldp.oracles import Tally
-from ahead_ldp.partitions import Partition
 from ahead_ldp.protocol import Question, finish
 from ahead_ldp.schema import as_schema
 from ahead_ldp.simulation import Population, run_simulation
 from ahead_ldp.workloads import Workload, point_workload, random_workload, true_answers
-from tests.support import schema_of
+from tests.support import examples, schema_of
 
 
 def bell(size: int, n: int) -> np.ndarray:
@@ -45,10 +47,11 @@ def asked(mechanism: Adaptive, histogram: np.ndarray, seed: int = 1) -> list[lis
 
 def test_from_four_cells_to_finer_ones_where_people_are():
     waves = asked(Adaptive(epsilon=1.0), bell(256, 10**6))
-    cells = [q.partition.cells for (q,) in waves]
-    assert cells[0] == 4
-    assert cells[:5] == sorted(cells[:5])
-    assert max(cells[:5]) < min(cells[5:])
+    assert [len(wave) for wave in waves] == [4] * 5
+    cells = [[q.partition.cells for q in wave] for wave in waves]
+    assert min(cells[0]) == 4
+    assert max(cells[0]) == 5, "one more where the first and the last are parts"
+    assert all(max(a) < min(b) for a, b in pairwise(cells))
     last = waves[-1][0].partition
     width = (last.hi - last.lo)[:, 0]
     middle = (last.lo[:, 0] >= 64) & (last.hi[:, 0] <= 160)
@@ -61,56 +64,66 @@ def test_the_more_people_the_finer_the_cells_and_never_finer_than_codes():
     assert most[0] < most[1] < most[2] <= 64
 
 
-def test_heaps_are_looked_at_closely_and_smooth_people_are_not():
-    """At the same number of people, evenness found on coarse levels saves questions about fine ones."""
-    smooth, rough = (asked(Adaptive(epsilon=2.0), make(512, 10**6))[-1][0].partition.cells for make in (bell, heaps))
-    assert rough > 1.25 * smooth
+def test_partitions_of_a_wave_are_shifted_against_each_other():
+    for wave in asked(Adaptive(epsilon=1.0), bell(512, 10**6)):
+        firsts = [int(q.partition.hi[0, 0]) for q in wave]
+        assert len(set(firsts)) == len(firsts)
 
 
-def test_a_cut_is_the_partition_that_its_flags_travel_as():
-    for question in (q for wave in asked(Adaptive(epsilon=1.0), heaps(200, 300_000)) for q in wave):
-        assert isinstance(question.partition.form, TreeForm)
-        again = Partition.of_form(question.partition.form, question.partition.axes)
-        np.testing.assert_array_equal(again.lo, question.partition.lo)
-        np.testing.assert_array_equal(again.hi, question.partition.hi)
+def test_a_code_that_nearly_everybody_has_is_a_cell_of_its_own():
+    histogram = np.append(np.full(100, 500), np.full(155, 300))
+    histogram = np.insert(histogram, 100, 10**6)
+    for question in (q for wave in asked(Adaptive(epsilon=1.0), histogram)[-2:] for q in wave):
+        assert (100, 101) in zip(question.partition.lo[:, 0], question.partition.hi[:, 0], strict=True)
 
 
-@pytest.mark.parametrize(("waves", "sizes"), [(1, [8]), (2, [4, 4]), (3, [3, 3, 2]), (None, [1] * 8), (9, [1] * 8)])
-def test_groups_share_waves(waves, sizes):
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=80), st.integers(1, 40), st.floats(0, 0.999))
+@examples(150)
+def test_cuts_lie_inside_and_cells_hold_what_they_should(weights, cells, shift):
+    density = np.array(weights) + 1e-3
+    density /= density.sum()
+    cuts = equal_mass_cuts(density, cells, shift)
+    assert cuts.size >= 1
+    assert (np.diff(cuts) > 0).all()
+    assert cuts[0] > 0
+    assert cuts[-1] < density.size
+    held = np.add.reduceat(density, np.append(0, cuts))
+    alone = np.diff(np.append(np.append(0, cuts), density.size)) == 1
+    most = 2 * max(density[density <= 0.75 / cells], default=0.0) + 1 / cells
+    assert (alone | (held <= most + 0.75 / cells + 1e-5)).all()
+
+
+def test_equal_codes_fall_into_equal_cells():
+    assert equal_mass_cuts(np.full(64, 1 / 64), 4, 0.0).tolist() == [16, 32, 48]
+    assert equal_mass_cuts(np.full(64, 1 / 64), 4, 0.5).tolist() == [8, 24, 40, 56]
+    assert equal_mass_cuts(np.array([1.0, 0.0]), 4, 0.0).tolist() == [1]
+    assert equal_mass_cuts(np.ones(1), 4, 0.0).tolist() == []
+
+
+@pytest.mark.parametrize(("waves", "sizes"), [(1, [5]), (2, [3, 2]), (3, [2, 2, 1]), (None, [1] * 5), (9, [1] * 5)])
+def test_scales_share_waves(waves, sizes):
     mechanism = Adaptive(epsilon=1.0, waves=waves)
     found = asked(mechanism, bell(1024, 200_000))
-    assert [len(wave) for wave in found] == sizes
-    assert [g.id for g in mechanism.groups(schema_of(1024))] == [str(i + 1) for i in range(8)]
-    assert [q.partition.cells for q in found[0]] == [4, 8, 16, 32, 64, 128, 4, 8][: sizes[0]]
+    assert [len(wave) for wave in found] == [4 * size for size in sizes]
+    assert mechanism.waves_of(schema_of(1024)) == len(sizes)
+    assert [q.partition.cells for q in found[0]][::4] == [4, 8, 16, 32, 64][: sizes[0]]
 
 
-@pytest.mark.parametrize(("size", "count"), [(1, 0), (2, 1), (3, 1), (4, 1), (5, 2), (8, 2), (64, 5), (4096, 8)])
-def test_as_many_groups_as_there_are_scales(size, count):
-    assert len(Adaptive(epsilon=1.0).groups(schema_of(size))) == count
+@pytest.mark.parametrize(("size", "count"), [(1, 0), (2, 1), (3, 1), (4, 1), (5, 8), (8, 8), (64, 20), (4096, 20)])
+def test_as_many_groups_as_there_are_scales_and_shifts(size, count):
+    groups = Adaptive(epsilon=1.0).groups(schema_of(size))
+    assert len(groups) == count
+    assert [g.id for g in groups][:6] == ["1a", "1b", "1c", "1d", "2a", "2b"][:count]
 
 
-def test_a_group_without_reports_leaves_the_coarsest_cells():
-    schema, run = schema_of(64), Adaptive(epsilon=1.0).run(schema_of(64))
+def test_without_reports_the_next_question_is_about_equal_cells():
+    schema, run = schema_of(64), Adaptive(epsilon=1.0, shifts=1).run(schema_of(64))
     wave = next(run)
-    for _ in range(3):
+    for i in range(3):
         (question,) = wave.values()
-        assert question.partition.cells == 4
+        assert question.partition.cells in (4 * 2**i, 4 * 2**i + 1), "as if all were asked at once"
         wave = run.send({group: Tally.empty(q.oracle.outcomes) for group, q in wave.items()})
     assert finish(Adaptive(epsilon=1.0), schema).density == pytest.approx(1 / 64)
-
-
-def test_cells_of_a_cut_tile_the_domain_whatever_is_to_be_divided():
-    from ahead_ldp.device import Axis
-    from ahead_ldp.inference.binary_trees import complete_tree
-
-    rng = np.random.default_rng(4)
-    for axis in (Axis(50), Axis(13, missing=True), Axis(6, nominal=True)):
-        tree = complete_tree(axis, 14).tree
-        for _ in range(20):
-            cut = Cut.of(tree, rng.random(tree.size) < 0.7)
-            assert tree.volume[cut.cells].sum() == axis.size
-            assert (np.diff(np.sort(tree.lo[cut.cells, 0])) > 0).all()
-            assert cut.flags.sum() <= cut.cells.size
 
 
 @pytest.mark.parametrize(
@@ -118,8 +131,9 @@ def test_cells_of_a_cut_tile_the_domain_whatever_is_to_be_divided():
     [
         {"waves": 0},
         {"waves": 1.5},
-        {"resolutions": 0},
-        {"resolutions": True},
+        {"scales": 0},
+        {"scales": True},
+        {"shifts": 27},
         {"finest": 0.0},
         {"oracle": "sw"},
         {"estimator": "x"},
@@ -176,11 +190,12 @@ def test_less_error_than_the_paper(make, most, epsilon):
     assert ours < most * paper
 
 
-def test_points_do_not_pay():
+@pytest.mark.parametrize(("make", "most"), [(bell, 0.3), (heaps, 1.2)])
+def test_points_do_not_pay(make, most):
     """The sum of squared errors over all codes, where shrinkage could flatten heaps away."""
-    histogram = heaps(256, 200_000)
+    histogram = make(256, 200_000)
     ours, paper = (mse(m, histogram, 8, point_workload((256,))) for m in (Adaptive(epsilon=1.0), AHEAD.paper(1.0)))
-    assert ours < paper
+    assert ours < most * paper
 
 
 def test_more_waves_are_no_worse():
@@ -196,7 +211,10 @@ def test_more_waves_are_no_worse():
 
 @pytest.mark.parametrize(("make", "epsilon"), [(bell, 0.5), (heaps, 1.0)])
 def test_intervals_hold_the_truth_as_often_as_they_say(make, epsilon):
-    """60 runs: on average over queries 89 to 99 % inside. Errors a third too small would hold 81 %."""
+    """60 runs: on average over queries 89 to 99.8 % inside, as smooth people get intervals up to 1.5 times too wide.
+
+    Errors a third too small would hold 81 % of the answers about heaps.
+    """
     histogram, inside, ratio = make(128, 100_000), [], []
     workload = random_workload((128,), 40, np.random.default_rng(1))
     truth, people = true_answers(workload, histogram), Population.of_histogram(histogram)
@@ -207,8 +225,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(make, epsilon):
         low, high = found.interval(0.95)
         inside.append(np.mean((low <= truth) & (truth <= high)))
         ratio.append((found.values - truth) ** 2 / found.standard_error**2)
-    assert 0.89 < np.mean(inside) < 0.99
-    assert 0.4 < np.mean(ratio) < 1.6, "squared errors in units of what is promised"
+    assert 0.89 < np.mean(inside) < 0.998
+    assert 0.3 < np.mean(ratio) < 1.6, "squared errors in units of what is promised"
 
 
 def test_errors_are_those_of_the_joint_draws():
@@ -266,8 +284,12 @@ def test_tallies_of_part_of_the_waves_can_be_read_again():
     assert reread(AHEAD.paper(1.0), schema, []).density == pytest.approx(1 / 64)
 
 
-def test_questions_about_other_partitions_are_refused():
-    schema, people = schema_of(81), Population.of_histogram(bell(81, 5_000))
-    published = run_simulation(AHEAD.paper(1.0, fanout=3), schema, people, np.random.default_rng(1))
-    with pytest.raises(ValueError, match="expected questions about nodes of a binary tree"):
-        reread(AHEAD.paper(1.0, fanout=3), schema, published.provenance.history)
+def test_tallies_of_other_trees_can_be_read_too_but_not_those_of_other_kinds():
+    schema, people = schema_of(81), Population.of_histogram(bell(81, 50_000))
+    mechanism = AHEAD.paper(1.0, fanout=3)
+    published = run_simulation(mechanism, schema, people, np.random.default_rng(1))
+    assert reread(mechanism, schema, published.provenance.history).density.sum() == pytest.approx(1.0)
+    square_wave = SW(epsilon=1.0)
+    published = run_simulation(square_wave, schema, people, np.random.default_rng(1))
+    with pytest.raises(ValueError, match="expected questions about cells of one attribute through a linear oracle"):
+        reread(square_wave, schema, published.provenance.history)

@@ -22,19 +22,35 @@ class CellEstimates:
     estimate: Floats  # (cells,)
     precision: Floats  # (cells,) inverse variances about the truth once the sum is known
 
-    @classmethod
-    def of(cls, borders: Ints, estimate: Floats, n: int, oracle: LinearOracle) -> CellEstimates:
-        """What a group of n people said through an oracle.
 
-        A common shift of all cells says nothing about a density, so the variance is Var - Cov, at these frequencies,
-        and the chance of who fell into the group comes on top.
+@dataclass(frozen=True, slots=True, eq=False)
+class CellReports:
+    """What a group of n people said through an oracle about the cells of one partition of the codes 0 .. d-1.
+
+    ``expected`` is what was known of the cells' frequencies before: variances depend on it. It must not come from
+    these reports, or weights would follow their noise; None means equal ones.
+    """
+
+    borders: Ints  # (cells + 1,) rising from 0 to d
+    estimate: Floats  # (cells,)
+    n: int
+    oracle: LinearOracle
+    expected: Floats | None = None  # (cells,)
+
+    def estimates(self, people: int) -> CellEstimates:
+        """With their precision when the group was drawn from so many people.
+
+        It is taken halfway between what was expected and equal frequencies. A common shift of all cells says nothing
+        about a density, so the variance is Var - Cov; the chance of who fell into the group comes on top.
         """
-        if n == 0:
-            return cls(borders, estimate, np.zeros(estimate.size))
-        m, f = oracle.moments, np.clip(estimate, 0.0, 1.0)
-        f = 0.5 * f + 0.5 / estimate.size  # the estimates are noisy themselves, and weights must not follow the noise
+        if self.n == 0:
+            return CellEstimates(self.borders, self.estimate, np.zeros(self.estimate.size))
+        m, f = self.oracle.moments, np.full(self.estimate.size, 1 / self.estimate.size)
+        if self.expected is not None:
+            f = 0.5 * f + 0.5 * self.expected
         cov = m.cross + (m.cross_own - m.cross) * 2 * f
-        return cls(borders, estimate, n / (f * m.own + (1 - f) * m.other - cov + f))
+        chance = f * (1 - self.n / people)
+        return CellEstimates(self.borders, self.estimate, self.n / (f * m.own + (1 - f) * m.other - cov + chance))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Densities drawn from the posterior law of an adaptive estimate, from the root of its tree down."""
+"""Curves drawn from the posterior law of an adaptive estimate."""
 
 from __future__ import annotations
 
@@ -6,63 +6,70 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ahead_ldp.inference.adaptive_density import AdaptiveDensity, Fitted, base_masses, spread
+from ahead_ldp.inference.adaptive_density import AdaptiveDensity, Fitted
+from ahead_ldp.inference.bisections import Bisection
 from ahead_ldp.inference.tree_shrinkage import EVEN, Shrunk, parts
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _SEED = 2_021  # the same draws for the same tallies
-_DOUBT = 0.25  # that what was learned on the levels above holds below what was looked at
-_MOST, _LEAST, _NUMBERS = 400, 64, 1 << 22  # draws, and numbers held for the nodes of all of them
+_DOUBT = 0.5  # that what was learned on the levels above holds below what was looked at
+_EITHER = 0.2  # share of the draws for which base measures count alike, whatever their evidence
+_MOST, _LEAST, _NUMBERS = 400, 64, 1 << 22  # draws, and numbers held for the codes of all of them
 
 
-def draw_densities(fitted: AdaptiveDensity) -> Floats:  # -> (draws, size)
-    """Densities of the posterior: base measures by their weight, the smooth one with its own uncertainty, then masses.
+def draw_curves(fitted: AdaptiveDensity) -> Floats:  # -> (size + 1, draws)
+    """The share below every code in draws of the posterior: base measures by their weight, then departures from them.
 
-    A node's mass falls to its halves by the posterior law given the mass drawn for it; where the halves were not
-    looked at, by the prior that the levels above have learned.
+    The smooth base measure comes with its own uncertainty, to first order; what the estimates say about departures
+    answers to it.
+    Where the halves of a node were not looked at, they depart by the prior that the levels above have learned.
     """
     rng = np.random.default_rng(_SEED)
-    count = int(np.clip(_NUMBERS // fitted.tree.size, _LEAST, _MOST))
+    count = int(np.clip(_NUMBERS // fitted.axis.size, _LEAST, _MOST))
     shares = np.array([fit.weight for fit in fitted.fits])
-    counts = np.floor(np.cumsum(shares) * count + 0.5).astype(np.int64)
-    counts = np.diff(counts, prepend=0)
-    return np.concatenate([_draw(fitted, fit, int(c), rng) for fit, c in zip(fitted.fits, counts, strict=True) if c])
+    shares = (1 - _EITHER) * shares + _EITHER / shares.size
+    counts = np.diff(np.floor(np.cumsum(shares) * count + 0.5).astype(np.int64), prepend=0)
+    chosen = zip(fitted.fits, counts.tolist(), strict=True)
+    return np.concatenate([_draw(fitted, fit, c, rng) for fit, c in chosen if c], axis=1)
 
 
-def _draw(fitted: AdaptiveDensity, fit: Fitted, count: int, rng: Generator) -> Floats:  # -> (count, size)
-    tree = fitted.tree
-    if fit.smooth is None:
-        inside: list[Floats | None] = [None] * count
-        base = np.tile(fit.shrunk.base[:, None], count)
-    else:
-        drawn = fit.smooth.draws(count, rng)
-        inside = list(drawn)
-        base = base_masses(tree, fit.shrunk.upward, drawn.T)
-    masses = _descend(fit.shrunk, base, rng)[tree.tree.leaves]
-    return np.stack([spread(tree.tree, masses[:, i], inside[i]) for i in range(count)])
+def _draw(fitted: AdaptiveDensity, fit: Fitted, count: int, rng: Generator) -> Floats:  # -> (size + 1, count)
+    away = np.zeros((fit.base.size, count))
+    if fit.smooth is not None:
+        spread = fit.smooth.cumulative_spread
+        ordered = spread.shape[0]
+        away[:ordered] = fit.base[ordered - 1] * (spread @ rng.standard_normal((spread.shape[1], count)))
+    if fit.shrunk is None:
+        return fit.base[:, None] + away
+    return _descend(fit.shrunk, fit.base, away, rng)
 
 
-def _descend(shrunk: Shrunk, base: Floats, rng: Generator) -> Floats:  # (size, draws) -> (size, draws)
-    """Masses of all nodes, drawn from the root down."""
-    upward = shrunk.upward
-    values = np.zeros_like(base)
-    values[0] = 1.0
-    for (nodes, left, right), weights in zip(upward.tree.levels, shrunk.weights, strict=True):
-        mass, both = values[nodes], base[left] + base[right]
-        share = np.divide(base[left], both, out=np.full(both.shape, 0.5), where=both > 0)
-        known = upward.known(left, right)
-        moved = np.empty(mass.shape)
-        moved[~known] = _prior(mass[~known], share[~known], (1 - _DOUBT) * weights + _DOUBT * EVEN, rng)
-        if known.any():
-            one, two = upward.precision[left[known], None], upward.precision[right[known], None]
-            m, b = mass[known], share[known]
-            x = one * (upward.value[left[known], None] - b * m) - two * (upward.value[right[known], None] - (1 - b) * m)
-            moved[known] = _posterior(m, b, x / (one + two), 1 / (one + two), weights, rng)
-        values[left] = np.clip(mass * share + moved, 0.0, mass)
-        values[right] = mass - values[left]
-    return values
+def _descend(shrunk: Shrunk, base: Floats, away: Floats, rng: Generator) -> Floats:  # (d + 1,), (d + 1, draws)
+    """Departures drawn from the root down; ``away`` is how far off the base measure itself may be."""
+    departures, count = shrunk.departures, away.shape[1]
+    tree, root = departures.tree, shrunk.root
+    moved = _between(tree, base, away)
+    moved[tree.known] += shrunk.mean[:, None] + root.T @ rng.standard_normal((shrunk.mean.size, count))
+    if away.any():
+        moved[tree.known] -= root.T @ (root @ (departures.effect.T @ departures.seen(away)))
+    curve, share = np.zeros_like(away), tree.shares(base)[:, None]
+    curve[-1] = 1.0
+    for level, learned in zip(tree.levels, shrunk.weights, strict=True):
+        lo, mid, hi, looked = tree.lo[level], tree.mid[level], tree.hi[level], tree.known[level]
+        mass, half, moves = curve[hi] - curve[lo], share[level], moved[level]
+        prior = (1 - _DOUBT) * learned + _DOUBT * EVEN
+        moves[~looked] += _prior(mass[~looked], half[~looked], prior, rng)
+        curve[mid] = curve[lo] + np.clip(half * mass + moves, 0.0, mass)
+    return tree.filled(curve, np.broadcast_to(base[:, None], curve.shape))
+
+
+def _between(tree: Bisection, base: Floats, curves: Floats) -> Floats:  # (d + 1,), (d + 1, draws) -> (nodes, draws)
+    """How far the left halves depart from the base measure's shares on some curves."""
+    lo, mid, hi = curves[tree.lo], curves[tree.mid], curves[tree.hi]
+    found: Floats = mid - lo - tree.shares(base)[:, None] * (hi - lo)
+    return found
 
 
 def _prior(mass: Floats, share: Floats, weights: Floats, rng: Generator) -> Floats:  # (k, draws) -> (k, draws)
@@ -70,21 +77,4 @@ def _prior(mass: Floats, share: Floats, weights: Floats, rng: Generator) -> Floa
     part = np.searchsorted(np.cumsum(weights)[:-1], rng.random(mass.shape))
     centre, width = parts(mass, share, part)
     found: Floats = centre + np.sqrt(width) * rng.standard_normal(mass.shape)
-    return found
-
-
-def _posterior(mass: Floats, share: Floats, x: Floats, variance: Floats, weights: Floats, rng: Generator) -> Floats:
-    """Departures of the left halves given what was measured of them."""
-    every = np.arange(weights.size)
-    centre, width = parts(mass[..., None], share[..., None], every)
-    x, variance = x[..., None], variance[..., None]
-    total = width + variance
-    log = -0.5 * (np.log(total) + (x - centre) ** 2 / total)
-    told = weights * np.exp(log - log.max(axis=-1, keepdims=True))
-    rising = np.cumsum(told, axis=-1)
-    part = (rising < rng.random(mass.shape)[..., None] * rising[..., -1:]).sum(axis=-1)
-    centre, width = parts(mass, share, part)
-    gain = width / (width + variance[..., 0])
-    mean = centre + gain * (x[..., 0] - centre)
-    found: Floats = mean + np.sqrt(gain * variance[..., 0]) * rng.standard_normal(mass.shape)
     return found

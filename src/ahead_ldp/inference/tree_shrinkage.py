@@ -1,23 +1,26 @@
 """Shrinkage on a tree: how a node's mass falls to its two halves, between what was measured and a base measure.
 
-Going up, least squares gives each node its best estimate from itself and all below it. Going down, the share of the
-left half departs from the base measure's by an empirical-Bayes posterior mean (adaptive shrinkage, Stephens 2017, in
-the place of wavelet thresholds). The prior is a mixture: no departure; normal ones of several widths; one half is
-(nearly) empty. Its weights are learned level by level with EM, each level starting from the one above.
+The share of a node's left half departs from the base measure's. A priori departures are independent, each a mixture
+(adaptive shrinkage, Stephens 2017, in the place of wavelet thresholds): none; normal ones of several widths; one half
+is (nearly) empty. What was measured, cells of any partitions of the codes, is a normal law of all departures at once.
+Expectation propagation (Minka 2001) puts the two together: each departure's prior is replaced by the normal factor that
+does the same to its mean and variance when all others are as they are now. The mixture's weights are learned level by
+level with EM, each level starting from the one above.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.inference.binary_trees import BinaryTree
+from ahead_ldp.inference.bisections import Bisection
+from ahead_ldp.inference.cell_estimates import CellData
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # The parts of the prior: where the left half's share lies (0: at the base's; +1, -1: all or nothing is there), and the
 # standard deviation around that, relative to the node's mass (at the base's, times 2 sqrt(b (1 - b))).
@@ -27,148 +30,171 @@ _LEFT, _RIGHT = np.flatnonzero(PLACES > 0), np.flatnonzero(PLACES < 0)
 EVEN = np.array([0.25, *[0.12] * 5, *[0.0375] * 4])  # weights at the root for an even base measure
 SMOOTH = np.array([0.8, *[0.03] * 5, *[0.0125] * 4])  # for one that was fitted to the same estimates
 WIDE = np.eye(PLACES.size)[5]  # hardly any restriction
-NONE = np.eye(PLACES.size)[0]  # no departure at all
 _CARRY = 4.0  # families that the level above counts for
-ROUNDS = 15  # of EM
+_ROUNDS = 4  # of EM in every pass
+PASSES = 4  # of expectation propagation
+_START = 0.5  # standard deviation of a departure before the first pass
+_KEEP = 0.2  # of the old factors, so that passes do not swing
+_LEAST_MASS = 1e-5  # that a node is taken to have: the prior's widths go with it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Upward:
-    """Each node's best value from its own estimate and all below it."""
+class Departures:
+    """What estimates of cells say about the departures of a tree's known nodes from a base measure: a normal law."""
 
-    tree: BinaryTree
-    value: Floats  # (size,)
-    precision: Floats  # (size,) 0 where nothing is known
+    tree: Bisection
+    places: Ints  # (k,) the known nodes
+    share: Floats  # (k,) the left half's, by the base measure
+    data: CellData
+    effect: Floats  # (cells, k) of a departure on the estimates, in their standard deviations
+    gram: Floats  # (k, k) precision of the departures
+    right: Floats  # (k,) precision times mean
 
     @classmethod
-    def of(cls, tree: BinaryTree, own: Floats, precision: Floats) -> Upward:  # (nodes,), (nodes,)
-        """From the estimates of the tree's own nodes and their precisions, 0 where there is none."""
-        extra = tree.size - own.size
-        value, total = np.append(own, np.zeros(extra)), np.append(precision, np.zeros(extra))
-        for nodes, left, right in reversed(tree.levels):
-            with np.errstate(divide="ignore"):
-                below = 1 / (1 / total[left] + 1 / total[right])
-            both = total[nodes] + below
-            weighted = total[nodes] * value[nodes] + below * (value[left] + value[right])
-            value[nodes] = np.divide(weighted, both, out=np.zeros(nodes.size), where=both > 0)
-            total[nodes] = both
-        return cls(tree, value, total)
+    def of(cls, data: CellData, tree: Bisection, below: Floats) -> Departures:
+        """``below`` is the share below every code by the base measure, which leaves no code out."""
+        places = np.flatnonzero(tree.known)
+        lo, mid, hi = below[tree.lo[places]], below[tree.mid[places]], below[tree.hi[places]]
+        at = below[data.borders][:, None]
+        raised = np.clip((at - lo) / (mid - lo), 0, 1) - np.clip((at - mid) / (hi - mid), 0, 1)
+        effect = (raised[data.last] - raised[data.first]) * data.root[:, None]
+        expected = (at[data.last, 0] - at[data.first, 0]) * data.root
+        right = effect.T @ (data.estimate - expected)
+        return cls(tree, places, tree.shares(below)[places], data, effect, effect.T @ effect, right)
 
-    def known(self, left: Ints, right: Ints) -> Bools:
-        """Which of these families were looked at: both halves have an estimate."""
-        found: Bools = (self.precision[left] > 0) & (self.precision[right] > 0)
+    def seen(self, below: Floats) -> Floats:  # (d + 1, ...) -> (cells, ...)
+        """What the estimates would be for shares below every code, in their standard deviations."""
+        data, at = self.data, below[self.data.borders]
+        found: Floats = (at[data.last] - at[data.first]) * data.root.reshape(-1, *(1,) * (below.ndim - 1))
         return found
-
-    def non_negative(self, base: Floats) -> Floats:  # (size,) -> (size,)
-        """Least squares without negative masses: from the root's, 1, down, each family the nearest that adds up.
-
-        Families that were not looked at are divided as the base measure is.
-        """
-        values = np.zeros(self.tree.size)
-        values[0] = 1.0
-        for nodes, left, right in self.tree.levels:
-            mass, known = values[nodes], self.known(left, right)
-            one, two = self.precision[left], self.precision[right]
-            part = np.divide(two, one + two, out=np.zeros(nodes.size), where=known)
-            lack = mass - self.value[left] - self.value[right]
-            half = np.where(known, self.value[left] + part * lack, mass * _share(base, left, right))
-            values[left] = np.clip(half, 0.0, mass)
-            values[right] = mass - values[left]
-        return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shrunk:
-    """Masses of all nodes, not negative and adding up, and what the prior had learned."""
+    """The normal law of the departures, and what the prior had learned."""
 
-    upward: Upward
-    base: Floats  # (size,) masses of the base measure
-    values: Floats  # (size,)
+    departures: Departures
+    mean: Floats  # (k,)
+    lower: Floats  # (k, k) L: the precision is L L^T
     weights: tuple[Floats, ...]  # (parts,) for each level
     log_evidence: float  # of the base measure, up to a constant of the data
 
     @property
-    def leaves(self) -> Floats:
-        """The masses of the tree's leaves."""
-        return self.values[self.upward.tree.tree.leaves]
+    def root(self) -> Floats:  # (k, k)
+        """R: the covariance is R^T R."""
+        return _inverted(self.lower)
+
+    def below(self, base: Floats) -> Floats:  # (d + 1,) -> (d + 1,)
+        """The share below every code: masses not negative and adding up, inside the data's cells as the base's."""
+        departures = self.departures
+        return descend(departures.tree, base, departures.places, self.mean)
 
 
 def shrink(
-    upward: Upward, base: Floats, start: Floats = EVEN, apart: bool = False, rounds: int = ROUNDS
-) -> Shrunk:  # (size,), (parts,)
-    """The masses when departures from the base measure are shrunk; the root's is 1, ``start`` is the prior there.
+    data: CellData, tree: Bisection, below: Floats, start: Floats = EVEN, apart: bool = False, passes: int = PASSES
+) -> Shrunk:  # (d + 1,), (parts,)
+    """Put the prior and the estimates together; ``start`` is the prior's weights at the root.
 
-    ``apart``: the root's halves have nothing to do with each other, and are left as measured.
+    ``apart``: the root's halves have nothing to do with each other, and are left as measured. Without any pass there
+    is no prior to speak of: least squares.
     """
-    values, weights, evidence = np.zeros(upward.tree.size), start, 0.0
-    values[0] = 1.0
-    learned: list[Floats] = []
-    for nodes, left, right in upward.tree.levels:
-        mass, known = values[nodes], upward.known(left, right)
-        half, here = mass * _share(base, left, right), WIDE if apart and not learned else weights
-        if known.any():
-            family = Family.of(upward, base, mass[known], left[known], right[known])
-            if here is weights:
-                here, gained = family.learn(weights, rounds)
-                weights, evidence = here, evidence + gained
-            half[known] += family.posterior_mean(here)
-        values[left] = np.clip(half, 0.0, mass)
-        values[right] = mass - values[left]
-        learned.append(here)
-    return Shrunk(upward, base, values, tuple(learned), evidence)
+    departures = Departures.of(data, tree, below)
+    k = departures.places.size
+    precision, shift = np.full(k, _START**-2.0), np.zeros(k)
+    levels = _levels(tree, departures.places)
+    weights: list[Floats] = [start] * len(levels)
+    evidence = 0.0
+    for number in range(passes):
+        mean, lower = _normal(departures, precision, shift)
+        family = Family.of(departures, below, mean, _inverted(lower), precision, shift)
+        weights, evidence = family.learn(levels, weights, start, apart)
+        found = family.factors(levels, weights)
+        keep = _KEEP if number else 0.0
+        precision, shift = (keep * old + (1 - keep) * new for old, new in zip((precision, shift), found, strict=True))
+    return Shrunk(departures, *_normal(departures, precision, shift), tuple(weights), evidence)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """Nodes of one level that were looked at, with given masses, and what is known of how each falls to its halves."""
+    """For each known node, what all but its own prior say about its departure, and the prior's parts."""
 
-    x: Floats  # (k, 1) the left half's departure from the base measure, measured
+    x: Floats  # (k, 1) the departure, as measured
     variance: Floats  # (k, 1) of that
     centre: Floats  # (k, parts) of the prior's parts
     width: Floats  # (k, parts) their variances
 
     @classmethod
-    def of(cls, upward: Upward, base: Floats, mass: Floats, left: Ints, right: Ints) -> Family:
-        """The families with these masses and children."""
-        share = _share(base, left, right)
-        one, two = upward.precision[left], upward.precision[right]
-        x = one * (upward.value[left] - share * mass) - two * (upward.value[right] - (1 - share) * mass)
-        centre, width = parts(mass[:, None], share[:, None], np.arange(PLACES.size))
-        return cls((x / (one + two))[:, None], 1 / (one + two)[:, None], centre, width)
+    def of(
+        cls, departures: Departures, below: Floats, mean: Floats, root: Floats, precision: Floats, shift: Floats
+    ) -> Family:
+        """From the law of all departures, each node's own factor taken out; masses are those of the means."""
+        tree, places = departures.tree, departures.places
+        curve = descend(tree, below, places, mean)
+        mass = np.maximum(curve[tree.hi[places]] - curve[tree.lo[places]], _LEAST_MASS)
+        total = 1 / (root**2).sum(axis=0)
+        rest = np.maximum(total - precision, 1e-6 * total)
+        centre, width = parts(mass[:, None], departures.share[:, None], np.arange(PLACES.size))
+        return cls(((mean * total - shift) / rest)[:, None], 1 / rest[:, None], centre, width)
 
-    def _log_likelihood(self) -> Floats:
+    def learn(
+        self, levels: tuple[Ints, ...], weights: list[Floats], start: Floats, apart: bool
+    ) -> tuple[list[Floats], float]:
+        """The mixture's weights on each level, going on from some, and the logarithm of the evidence."""
         total = self.width + self.variance
-        found: Floats = -0.5 * (np.log(total) + (self.x - self.centre) ** 2 / total)
-        return found
-
-    def learn(self, before: Floats, rounds: int = ROUNDS) -> tuple[Floats, float]:
-        """The mixture's weights from these families and the level above, and the logarithm of the evidence."""
-        log = self._log_likelihood()
+        log = -0.5 * (np.log(total) + (self.x - self.centre) ** 2 / total)
         top = log.max(axis=1, keepdims=True)
-        likelihood = np.exp(log - top)
-        weights = before
-        for _ in range(rounds):
-            told = weights * likelihood
-            told /= told.sum(axis=1, keepdims=True)
-            weights = _balanced((told.sum(axis=0) + _CARRY * before) / (len(told) + _CARRY))
-        evidence = float((np.log(likelihood @ weights) + top[:, 0]).sum())
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lost = np.where(before > 0, before * np.log(before / weights), 0.0)
-        return weights, evidence - _CARRY * float(lost.sum())
+        likelihood, before, found, evidence = np.exp(log - top), start, list[Floats](), 0.0
+        for level, nodes in enumerate(levels):
+            if apart and level == 0:
+                found.append(WIDE)
+                continue
+            here, now = likelihood[nodes], weights[level]
+            for _ in range(_ROUNDS if nodes.size else 0):
+                told = now * here
+                told /= told.sum(axis=1, keepdims=True)
+                now = _balanced((told.sum(axis=0) + _CARRY * before) / (nodes.size + _CARRY))
+            now = now if nodes.size else before
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lost = np.where(before > 0, before * np.log(before / now), 0.0)
+            evidence += float((np.log(here @ now) + top[nodes, 0]).sum()) - _CARRY * float(lost.sum())
+            found.append(now)
+            before = now
+        return found, evidence
 
-    def responsibilities(self, weights: Floats) -> Floats:  # (parts,) -> (k, parts)
-        """How probable each part of the prior is for each family."""
-        log = self._log_likelihood()
+    def posterior(self, weights: Floats) -> tuple[Floats, Floats]:  # (k or 1, parts) -> (k,), (k,)
+        """The mean and the variance of every departure."""
+        total = self.width + self.variance
+        log = -0.5 * (np.log(total) + (self.x - self.centre) ** 2 / total)
         told = weights * np.exp(log - log.max(axis=1, keepdims=True))
-        found: Floats = told / told.sum(axis=1, keepdims=True)
-        return found
+        told /= told.sum(axis=1, keepdims=True)
+        gain = self.width / total
+        means = self.centre + gain * (self.x - self.centre)
+        mean = (told * means).sum(axis=1)
+        return mean, (told * (gain * self.variance + (means - mean[:, None]) ** 2)).sum(axis=1)
 
-    def posterior_mean(self, weights: Floats) -> Floats:  # (parts,) -> (k,)
-        """The left half's departure from the base measure."""
-        gain = self.width / (self.width + self.variance)
-        mean = self.centre + gain * (self.x - self.centre)
-        found: Floats = (self.responsibilities(weights) * mean).sum(axis=1)
-        return found
+    def factors(self, levels: tuple[Ints, ...], weights: list[Floats]) -> tuple[Floats, Floats]:
+        """The normal factors that do to each departure's mean and variance what its prior does: precision, shift."""
+        each = np.empty((self.x.size, PLACES.size))
+        for nodes, here in zip(levels, weights, strict=True):
+            each[nodes] = here
+        mean, variance = self.posterior(each)
+        rest = 1 / self.variance[:, 0]
+        precision = np.maximum(1 / (variance + 1e-14) - rest, 1e-3 * rest)
+        return precision, mean * (precision + rest) - self.x[:, 0] * rest
+
+
+def descend(tree: Bisection, below: Floats, places: Ints, departures: Floats) -> Floats:
+    """The share below every code when nodes depart from a measure, from the root down; ``below`` may be several.
+
+    Inside what is not cut, or does not depart, the measure itself says how people lie.
+    """
+    curve, moved = np.zeros_like(below), np.zeros((tree.lo.size, *below.shape[1:]))
+    curve[-1], moved[places], share = 1.0, departures, tree.shares(below)
+    for level in tree.levels:
+        lo, mid, hi = tree.lo[level], tree.mid[level], tree.hi[level]
+        mass = curve[hi] - curve[lo]
+        curve[mid] = curve[lo] + np.clip(share[level] * mass + moved[level], 0.0, mass)
+    return tree.filled(curve, below)
 
 
 def parts(mass: Floats, share: Floats, which: Ints) -> tuple[Floats, Floats]:
@@ -184,10 +210,29 @@ def roughness(weights: Floats) -> float:  # (parts,)
     return float(np.sqrt(weights @ np.where(PLACES == 0, WIDTHS**2, 0.25)))
 
 
-def _share(base: Floats, left: Ints, right: Ints) -> Floats:
-    """The left half's share by the base measure; one half where that has nothing."""
-    both = base[left] + base[right]
-    return np.divide(base[left], both, out=np.full(both.shape, 0.5), where=both > 0)
+def _normal(departures: Departures, precision: Floats, shift: Floats) -> tuple[Floats, Floats]:
+    """Mean of the departures with these factors in the place of their priors, and a root of their precision."""
+    from scipy.linalg import lapack
+
+    whole = departures.gram.copy()
+    whole[np.diag_indices_from(whole)] += precision
+    lower, failed = lapack.dpotrf(whole.T, lower=1, clean=1, overwrite_a=1)
+    assert not failed, "precisions are positive"
+    mean, _ = lapack.dpotrs(lower, departures.right + shift, lower=1)
+    return mean, lower
+
+
+def _inverted(lower: Floats) -> Floats:
+    from scipy.linalg import lapack
+
+    found: Floats = lapack.dtrtri(lower, lower=1)[0]
+    return found
+
+
+def _levels(tree: Bisection, places: Ints) -> tuple[Ints, ...]:
+    """For each level of the tree, which of the known nodes are on it."""
+    bounds = np.searchsorted(places, [level.start for level in tree.levels] + [tree.lo.size])
+    return tuple(np.arange(a, b) for a, b in pairwise(bounds.tolist()))
 
 
 def _balanced(weights: Floats) -> Floats:

@@ -37,8 +37,7 @@ class AttributeRun:
     @property
     def waves(self) -> int:
         """How many waves there will be."""
-        groups = len(self.mechanism.groups(self.schema))
-        return min(self.mechanism.waves or groups, groups)
+        return self.mechanism.waves_of(self.schema)
 
     def group(self, name: str) -> str:
         """The name of one of its groups among all."""
