@@ -143,13 +143,12 @@ class PairEstimate(Estimate):
     def _answer_one(self, attribute: int, ranges: Floats, errors: bool) -> tuple[Floats, Floats, Floats]:
         """One attribute: every pair with it gives the same answer, in and out of the range; their sum is 1.
 
-        (Inside a code the shallowest pairs do: those whose last level all pairs have agreed on.)
+        (Inside a code the shallowest pairs do: those whose last level all pairs have agreed on.) What lies outside
+        tells of the range too, unless the tree is consistent: there it says nothing more.
         """
         pair = min((p for p in self.grids if attribute in p), key=lambda p: self.grids[p].height)
-        inside, left, right = (
-            self._answerers[pair].answer(self._slab(pair, attribute, part))
-            for part in _three(ranges, self.schema.sizes[attribute])
-        )
+        three = _three(ranges, self.schema.sizes[attribute])
+        inside, left, right = (self._answerers[pair].answer(self._slab(pair, attribute, part)) for part in three)
         values = (1 + inside - left - right) / 2
         if not errors:
             return values, np.zeros(len(ranges)), np.zeros(len(ranges))
@@ -157,7 +156,8 @@ class PairEstimate(Estimate):
         for member, weight in attribute_weights(self._raw_grids, attribute).items():
             averaged = self.trees[member]
             total = np.zeros((len(ranges), averaged.tree.size))
-            for part, sign in zip(_three(ranges, self.schema.sizes[attribute]), (0.5, -0.5, -0.5), strict=True):
+            signed = zip(three, (0.5, -0.5, -0.5), strict=True)
+            for part, sign in [(ranges, 1.0)] if averaged.is_consistent else signed:
                 total += sign * weight * cover_weights(averaged.tree, self._slab(member, attribute, part))
             variance += _variance(averaged, total)
             slab = self._slab(member, attribute, ranges)
@@ -192,11 +192,11 @@ class PairEstimate(Estimate):
         and is not missed if other pairs tell of both its attributes.
         """
         variance, uneven = np.zeros(len(boxes)), np.zeros(len(boxes))
-        told = {a for pair in combinations(attributes, 2) if _has_reports(self.trees[pair]) for a in pair}
+        told = {a for pair in combinations(attributes, 2) if self.trees[pair].has_reports for a in pair}
         for k, (i, j) in enumerate(combinations(range(len(attributes)), 2)):
             pair = attributes[i], attributes[j]
             averaged = self.trees[pair]
-            if not _has_reports(averaged) and told.issuperset(pair):
+            if not averaged.has_reports and told.issuperset(pair):
                 continue
             total = np.zeros((len(boxes), averaged.tree.size))
             parts = self._pair_parts(pair, boxes[:, i], boxes[:, j])
@@ -208,13 +208,9 @@ class PairEstimate(Estimate):
         return variance, uneven
 
 
-def _has_reports(averaged: Averaged) -> bool:
-    return any(m.n for m in averaged.measurements)
-
-
 def _variance(averaged: Averaged, weights: Floats) -> Floats:  # (k, nodes) -> (k,)
     """The pipeline's; without reports infinite for all but the root."""
-    if _has_reports(averaged):
+    if averaged.has_reports:
         return linear_variance(averaged, weights)
     return np.where((weights[:, 1:] == 0).all(axis=1), 0.0, np.inf)
 

@@ -81,7 +81,7 @@ class TreeEstimate(Estimate):
 
     def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)
         """Normal draws with the covariance of the answers' errors; None beyond 1024 queries, or without reports."""
-        if workload.n > _MOST_TOGETHER or not self._has_reports:
+        if workload.n > _MOST_TOGETHER or not self.averaged.has_reports:
             return None
         weights = np.zeros((workload.n, self.tree.size))
         np.add.at(weights, workload.owner, cover_weights(self.tree, workload.boxes))
@@ -91,13 +91,9 @@ class TreeEstimate(Estimate):
             np.add.at(covariance, (owner[:, None], owner), extra)
         return with_spread(normal_draws(covariance, draws), self.answer(workload).spread)
 
-    @property
-    def _has_reports(self) -> bool:
-        return any(m.n for m in self.averaged.measurements)
-
     def _variance(self, weights: Floats) -> Floats:  # (k, nodes) -> (k,)
         """The pipeline's; without reports infinite, except for the whole domain, whose frequency is 1."""
-        if self._has_reports:
+        if self.averaged.has_reports:
             return linear_variance(self.averaged, weights)
         whole = self.tree.is_split[0] | np.isin(weights[:, 0], (0.0, 1.0))
         return np.where((weights[:, 1:] == 0).all(axis=1) & whole, 0.0, np.inf)

@@ -56,6 +56,20 @@ class Averaged:
         ends = ~self.tree.is_split | (self.tree.children_sum(self.filled.astype(float)) > 0)
         return np.flatnonzero(ends & ~self.filled)
 
+    @property
+    def has_reports(self) -> bool:
+        """Whether anybody said anything."""
+        return any(m.n for m in self.measurements)
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether children add up to their parent on all levels, so that a range and the rest of the domain do to 1."""
+        return False
+
+    def coefficients(self, weights: Floats) -> Floats:  # (k, nodes) -> (k, nodes)
+        """How much each node's own estimate counts in ``weights @ values``."""
+        return own_coefficients(self, weights)
+
 
 def average(tree: Tree, measurements: Sequence[Measurement]) -> Averaged:
     """Pool each node's estimates, then average from the bottom up with inverse variances; the root is 1.

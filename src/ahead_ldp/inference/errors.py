@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ahead_ldp.covers import overlap
-from ahead_ldp.inference.averaging import Averaged, Measurement, own_coefficients
+from ahead_ldp.inference.averaging import Averaged, Measurement
 from ahead_ldp.trees import Tree
 
 Ints = NDArray[np.int64]
@@ -60,7 +60,7 @@ def _people(averaged: Averaged) -> int:
 
 def _parts(averaged: Averaged, weights: Floats) -> Iterator[tuple[Measurement, Floats, Floats]]:
     """Each measurement with the weights of its estimates (k, cells) and the frequencies of its cells."""
-    g, f = own_coefficients(averaged, weights), np.maximum(averaged.values, 0.0)
+    g, f = averaged.coefficients(weights), np.maximum(averaged.values, 0.0)
     for m in averaged.measurements:
         if m.n == 0:
             continue

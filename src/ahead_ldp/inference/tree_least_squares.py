@@ -18,6 +18,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+_HOLD = 1e9  # how much surer a value that is held at 0 is than any measured one
+_ROUNDS = 50
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeLeastSquares:
@@ -76,7 +79,7 @@ class TreeLeastSquares:
         """Consistent values that are not negative: going down, each family is the nearest one in that range.
 
         The same as ``solve`` where that is not negative; the exact least squares under both conditions would let
-        a bound met far below move what is above.
+        a bound met far below move what is above (``non_negative_least_squares``).
         """
         values = self.up(own)
         values[0] = root if self.known_root else max(values[0], 0.0)
@@ -102,6 +105,26 @@ class TreeLeastSquares:
             g[children] += np.repeat(passed, self.tree.child_counts[inner], axis=0)
             g[inner] *= self.own_weight[inner][:, None]
         return np.ascontiguousarray(g.T), undetermined
+
+
+def non_negative_least_squares(tree: Tree, precision: Floats, own: Floats) -> Floats:  # (nodes,), (nodes,) -> (nodes,)
+    """The least squares among consistent values that are not negative, the root being 1: exact, by active sets.
+
+    The finest determined nodes below 0 are held there by a measurement that outweighs all others, and let go where the
+    solution then pulls them up. A few rounds settle it; what is left below 0, by rounding or after 50 rounds, going
+    down mends (``TreeLeastSquares.solve_non_negative``).
+    """
+    solution, pulled = TreeLeastSquares.of(tree, precision), own
+    ends = ~solution.open & (~tree.is_split | (tree.children_sum(solution.open.astype(float)) > 0))
+    held = ends & (solution.solve(own) < 0)
+    for _ in range(_ROUNDS):
+        total = precision + held * _HOLD * precision.max()
+        pulled = np.divide(precision * own, total, out=np.zeros(tree.size), where=total > 0)
+        solution = TreeLeastSquares.of(tree, total)
+        before, held = held, ends & (solution.solve(pulled) < 0)
+        if (held == before).all():
+            break
+    return solution.solve_non_negative(pulled)
 
 
 def descend(tree: Tree, values: Floats, variance: Floats, share: Floats) -> Floats:  # (nodes,) -> (nodes,)
