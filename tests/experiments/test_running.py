@@ -162,6 +162,13 @@ def test_a_cell_that_fails_is_told_and_stops_nothing(tmp_path):
     assert set(journal.read(tmp_path / "j.jsonl")) == {cell().key}
 
 
+def test_a_failed_cell_is_told_by_the_exit_code(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ahead_ldp.figures.reproduction.run_cells", lambda *_: Problems(failed={"a": "no memory"}))
+    assert main(["reproduce", "fig11", "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 2
+    assert "got 1 that failed" in capsys.readouterr().err
+    assert (tmp_path / "report.html").exists()
+
+
 def test_a_killed_run_goes_on(tmp_path):
     words = ["reproduce", "fig15", "--quick", "--jobs", "1", "--out"]
     assert main([*words, str(tmp_path / "whole")]) == 0
