@@ -42,7 +42,9 @@ def run(
         made = reproduce(out, sizes, wanted, workers, lambda done, total: bar(round(done), round(total)), _say, engine)
     _print(made, as_json)
     if made.failed:
-        raise ValueError(f"expected every cell to run, got {len(made.failed):,} that failed: run again to try them again")
+        raise ValueError(
+            f"expected every cell to run, got {len(made.failed):,} that failed: run again to try them again"
+        )
 
 
 def _say(text: str) -> None:
