@@ -17,9 +17,9 @@ from ahead_ldp.experiments.cells import Cell
 _PROBE_S = 0.023  # `_probe` on the reference machine
 
 # Seconds of one repetition: a fixed part, and per thousand cells of the domain.
-_ONE = {"HIO": (0.004, 0.011), "DHT": (0.005, 0.006), "CALM": (0.0015, 0.001), "default": (0.055, 0.022)}
+_ONE = {"HIO": (0.004, 0.011), "DHT": (0.005, 0.006), "CALM": (0.0015, 0.001), "default": (0.1, 0.04)}
 _TWO = {"HDG": (0.012, 6e-5), "CALM": (0.004, 2e-4), "default": (0.4, 1.75e-3)}
-_AHEAD = {1: (0.0075, 0.003), 2: (0.012, 3.3e-4)}
+_AHEAD = {1: (0.0075, 0.003), 2: (0.012, 5e-4)}
 _PAIR = {"LLE": 0.033, "HDG": 0.01, "default": 0.09}  # per pair of attributes, queries included
 _PER_PERSON = 3e-8  # of dividing a crowd and counting its groups
 
