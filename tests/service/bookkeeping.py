@@ -139,7 +139,9 @@ class Book:
         else:
             expected = 200
         check(status == expected, "withdrawal", before, self.waves, status)
-        if before in (IN, ABSENT, MAYBE) and status == 200:
+        if before == MAYBE and status == 200 and self.groups.get((sent.wave, sent.group)) == "void":
+            sent.status = GONE  # withdrawn, or given up with its group: nobody can tell
+        elif before in (IN, ABSENT, MAYBE) and status == 200:
             sent.status = WITHDRAWN
         elif before == MAYBE and self.waves.get(sent.wave) == "open":
             raise Violation("an open wave refused a withdrawal")

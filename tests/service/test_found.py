@@ -2,10 +2,13 @@
 
 import hashlib
 import json
+from types import SimpleNamespace
 
+from ahead_ldp.server.chain import chain
 from ahead_ldp.server.closing import Closer
 from ahead_ldp.server.directory import Directory
 from ahead_ldp.server.store import StateChanged, WaveState
+from ahead_ldp.server.store.rows import WaveRow
 from tests.server.harness import batch, bench, reports
 from tests.service.bookkeeping import Sent, naive_counts
 
@@ -104,3 +107,21 @@ def test_every_problem_of_the_tallies_is_described(tmp_path):
         answer = service.call("GET", f"/campaigns/{campaign}/tallies", "analyst")
         document = service.client.get("/v1/openapi.json").json()
         assert str(answer.status_code) in document["paths"]["/v1/campaigns/{campaign}/tallies"]["get"]["responses"]
+
+
+def test_a_chain_is_read_again_when_a_wave_closes_while_it_is_read():
+    """The wave showed up as closed without its tallies, or the chain ended elsewhere than its waves."""
+    seen = iter(["open", "closed", "closed", "closed"])
+
+    def waves(_campaign):
+        return [WaveRow("c", 1, WaveState(next(seen)), "", 0, None, None, 0)]
+
+    sessions = iter(["before", "after"])
+    service = SimpleNamespace(
+        row=lambda _: SimpleNamespace(record=b"{}", state=SimpleNamespace(value="open"), epoch=1),
+        store=SimpleNamespace(waves=waves, questions=lambda _: []),
+        directory=SimpleNamespace(session=lambda _: SimpleNamespace(frozen=next(sessions))),
+    )
+    found = chain(service, "c")
+    assert [wave["state"] for wave in found["waves"]] == ["closed"]
+    assert found["frozen"] == "after"

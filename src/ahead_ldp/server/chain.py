@@ -10,10 +10,19 @@ from ahead_ldp.sessions import NOTHING
 
 
 def chain(service: Service, campaign: str) -> dict[str, Any]:
-    """Everything that an audit recomputes: questions, frozen tallies, digests over the reports."""
-    row, rows = service.row(campaign), service.store.questions(campaign)
+    """Everything that an audit recomputes: questions, frozen tallies, digests over the reports.
+
+    The parts are read one after the other. A wave that was closed meanwhile would show up without its tallies, or
+    the chain would end elsewhere, so they are read again until no wave has changed.
+    """
+    while True:
+        found = service.store.waves(campaign)
+        row, rows = service.row(campaign), service.store.questions(campaign)
+        frozen = service.directory.session(campaign).frozen if found else NOTHING
+        if service.store.waves(campaign) == found:
+            break
     waves = []
-    for wave in service.store.waves(campaign):
+    for wave in found:
         questions = [q for q in rows if q.wave == wave.number]
         waves.append(
             {
@@ -32,5 +41,4 @@ def chain(service: Service, campaign: str) -> dict[str, Any]:
             }
         )
     record = parse_canonical(row.record)
-    frozen = service.directory.session(campaign).frozen if waves else NOTHING
     return {"campaign": record, "state": row.state.value, "waves": waves, "frozen": frozen, "epoch": row.epoch}
