@@ -86,11 +86,6 @@ def smooth_density(d: int, given: Sequence[CellEstimates], total: float = 1.0) -
     return SmoothDensity(x, average, misfit, data.freedom - used, tuple(laws))
 
 
-def _complexity(data: CellData, law: LogLinear) -> float:
-    """How many coefficients the data determine."""
-    return float(((data.jacobian(law.basis, law.frequencies) @ law.spread) ** 2).sum())
-
-
 def _bases(d: int, borders: Ints) -> list[Floats]:
     """The trend and cosines in the codes; where cells are of different widths also in their rank, and midway."""
     k, codes = min(_MOST_COSINES, d - 1), np.arange(d) + 0.5
