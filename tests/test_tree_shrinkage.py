@@ -85,8 +85,11 @@ def test_effects_of_departures_are_those_of_the_masses(seed):
     law, rng = Departures.of(data, tree, base), np.random.default_rng(seed)
     moved = rng.uniform(-1e-4, 1e-4, law.places.size)
     curve = descend(tree, base, law.places, moved)
-    np.testing.assert_allclose(law.seen(curve) - law.seen(base), law.effect @ moved, atol=1e-12)
-    np.testing.assert_allclose(law.right, law.effect.T @ (data.estimate - law.seen(base)), atol=1e-9)
+    effect = (law.raised[data.last] - law.raised[data.first]) * data.root[:, None]
+    np.testing.assert_allclose(data.seen(curve) - data.seen(base), effect @ moved, atol=1e-12)
+    np.testing.assert_allclose(law.gram, (effect.T @ effect).toarray(), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(law.right, effect.T @ (data.estimate - data.seen(base)), atol=1e-9)
+    np.testing.assert_allclose(law.pull(curve[:, None])[:, 0], effect.T @ data.seen(curve), atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))

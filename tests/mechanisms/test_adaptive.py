@@ -211,11 +211,12 @@ def test_more_waves_are_no_worse():
 
 @pytest.mark.parametrize(("make", "epsilon"), [(bell, 0.5), (heaps, 1.0)])
 def test_intervals_hold_the_truth_as_often_as_they_say(make, epsilon):
-    """60 runs: on average over queries 89 to 99.8 % inside, as smooth people get intervals up to 1.5 times too wide.
+    """60 runs: at least 89 % inside on average over queries, and intervals at most twice as wide as needed.
 
-    Errors a third too small would hold 81 % of the answers about heaps.
+    Errors a third too small would hold 81 % of the answers about heaps. Smooth people get wider intervals than they
+    need, because reports cannot rule out heaps on scales that they do not resolve.
     """
-    histogram, inside, ratio = make(128, 100_000), [], []
+    histogram, inside, ratio, used = make(128, 100_000), [], [], []
     workload = random_workload((128,), 40, np.random.default_rng(1))
     truth, people = true_answers(workload, histogram), Population.of_histogram(histogram)
     for k in range(60):
@@ -225,8 +226,10 @@ def test_intervals_hold_the_truth_as_often_as_they_say(make, epsilon):
         low, high = found.interval(0.95)
         inside.append(np.mean((low <= truth) & (truth <= high)))
         ratio.append((found.values - truth) ** 2 / found.standard_error**2)
-    assert 0.89 < np.mean(inside) < 0.998
-    assert 0.3 < np.mean(ratio) < 1.6, "squared errors in units of what is promised"
+        used.append(np.abs(found.values - truth) / found.half_width(0.95))
+    assert np.mean(inside) > 0.89
+    assert np.quantile(used, 0.95) > 0.5
+    assert 0.25 < np.mean(ratio) < 1.6, "squared errors in units of what is promised"
 
 
 def test_errors_are_those_of_the_joint_draws():

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ahead_ldp.device.partition import Axis
 from ahead_ldp.inference.bisections import Bisection
 from ahead_ldp.inference.cell_estimates import CellData, CellEstimates, CellReports, from_zero
+from ahead_ldp.inference.one_thread import one_thread
 from ahead_ldp.inference.smooth_density import SmoothDensity, smooth_density
 from ahead_ldp.inference.tree_shrinkage import EVEN, PASSES, SMOOTH, Shrunk, roughness, shrink
 
@@ -55,6 +56,7 @@ class AdaptiveDensity:
     people: int
 
     @classmethod
+    @one_thread
     def of(cls, axis: Axis, reports: Sequence[CellReports], estimator: str = "shrinkage") -> AdaptiveDensity:
         """From what groups said about cells.
 
@@ -85,6 +87,7 @@ def _fits(axis: Axis, told: Sequence[CellReports], estimator: str) -> list[Fitte
     return [Fitted(1 - weight, even.shrunk, base, None), Fitted(weight, shrunk, other, smooth)]
 
 
+@one_thread
 def glance(axis: Axis, reports: Sequence[CellReports]) -> tuple[Floats, float]:  # -> (size,)
     """What is known halfway: frequencies of all codes, and how unevenly people lie on the finest scale that is seen.
 
@@ -108,11 +111,23 @@ def _estimates(told: Sequence[CellReports]) -> list[CellEstimates]:
 def _shrunk(
     axis: Axis, given: Sequence[CellEstimates], base: Floats, start: Floats, passes: int = PASSES
 ) -> Shrunk:  # (d + 1,), (parts,)
-    data, whole = CellData.of(given, 1.0), np.linspace(0.0, 1.0, axis.size + 1)
-    grain = -(-axis.size // _MOST_PARTS)
-    apart = axis.missing and axis.size > 2
-    tree = Bisection.of(data.borders, 0.5 * (base + whole), axis.size - 1 if apart else None, grain)
-    return shrink(data, tree, base, start, apart, passes)
+    data = CellData.of(given, 1.0)
+    return shrink(data, tree_of(axis, data.borders, base), base, start, _apart(axis), passes)
+
+
+def tree_of(axis: Axis, borders: Ints, base: Floats, inside: bool = False) -> Bisection:  # (d + 1,)
+    """The tree that is cut at these borders; ``inside``: and then inside the cells, where nothing was measured.
+
+    The nodes cut at borders are the same in both, in the same order.
+    """
+    grain = -(-axis.size // _MOST_PARTS) if inside else axis.size
+    middle = 0.5 * (base + np.linspace(0.0, 1.0, axis.size + 1))
+    return Bisection.of(borders, middle, axis.size - 1 if _apart(axis) else None, grain)
+
+
+def _apart(axis: Axis) -> bool:
+    """Whether those without a value have nothing to do with the others' order."""
+    return axis.missing and axis.size > 2
 
 
 def even_below(axis: Axis, told: Sequence[CellReports]) -> Floats:

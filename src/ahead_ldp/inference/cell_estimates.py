@@ -81,6 +81,30 @@ class CellData:
         root = np.sqrt(summed)
         return cls(borders, cells // borders.size, cells % borders.size, pooled * root, root, within, float(freedom))
 
+    @property
+    def information(self) -> Floats:  # (b + 1, b + 1)
+        """Of the estimates about the shares below the borders: a cell is the difference of two."""
+        size, precision = self.borders.size, self.root**2
+        rows = np.concatenate([self.first, self.last, self.first, self.last])
+        columns = np.concatenate([self.first, self.last, self.last, self.first])
+        values = np.concatenate([precision, precision, -precision, -precision])
+        found: Floats = np.bincount(rows * size + columns, values, size * size).reshape(size, size).astype(float)
+        return found
+
+    def seen(self, below: Floats) -> Floats:  # (d + 1, ...) -> (cells, ...)
+        """What the estimates would be for shares below every code, in their standard deviations."""
+        at = below[self.borders]
+        found: Floats = (at[self.last] - at[self.first]) * self.root.reshape(-1, *(1,) * (below.ndim - 1))
+        return found
+
+    def gathered(self, x: Floats) -> Floats:  # (cells, ...) -> (b + 1, ...)
+        """The transpose of the step from shares below the borders to estimates in their standard deviations."""
+        weighted = x * self.root.reshape(-1, *(1,) * (x.ndim - 1))
+        found = np.zeros((self.borders.size, *x.shape[1:]))
+        np.add.at(found, self.last, weighted)
+        np.subtract.at(found, self.first, weighted)
+        return found
+
     def cells(self, sums: Floats) -> Floats:  # (b, ...) -> (cells, ...)
         """From sums between neighbouring borders to sums over the cells, in the estimates' standard deviations."""
         below = from_zero(sums)

@@ -6,25 +6,28 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ahead_ldp.inference.adaptive_density import AdaptiveDensity, Fitted
+from ahead_ldp.inference.adaptive_density import AdaptiveDensity, Fitted, tree_of
 from ahead_ldp.inference.bisections import Bisection
-from ahead_ldp.inference.tree_shrinkage import EVEN, Shrunk, parts
+from ahead_ldp.inference.one_thread import one_thread
+from ahead_ldp.inference.tree_shrinkage import HEAPED, Shrunk, doubted, parts
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _SEED = 2_021  # the same draws for the same tallies
-_DOUBT = 0.5  # that what was learned on the levels above holds below what was looked at
+_DOUBT = 0.6  # that what was learned about the nodes of a level holds for each, and for those below
 _EITHER = 0.2  # share of the draws for which base measures count alike, whatever their evidence
 _MOST, _LEAST, _NUMBERS = 400, 64, 1 << 22  # draws, and numbers held for the codes of all of them
 
 
+@one_thread
 def draw_curves(fitted: AdaptiveDensity) -> Floats:  # -> (size + 1, draws)
     """The share below every code in draws of the posterior: base measures by their weight, then departures from them.
 
     The smooth base measure comes with its own uncertainty, to first order; what the estimates say about departures
     answers to it.
-    Where the halves of a node were not looked at, they depart by the prior that the levels above have learned.
+    Where the halves of a node were not looked at, they depart by the prior that the levels above have learned. That
+    prior is doubted: reports cannot rule out heaps on scales that they do not resolve.
     """
     rng = np.random.default_rng(_SEED)
     count = int(np.clip(_NUMBERS // fitted.axis.size, _LEAST, _MOST))
@@ -43,23 +46,25 @@ def _draw(fitted: AdaptiveDensity, fit: Fitted, count: int, rng: Generator) -> F
         away[:ordered] = fit.base[ordered - 1] * (spread @ rng.standard_normal((spread.shape[1], count)))
     if fit.shrunk is None:
         return fit.base[:, None] + away
-    return _descend(fit.shrunk, fit.base, away, rng)
+    tree = tree_of(fitted.axis, fit.shrunk.departures.data.borders, fit.base, inside=True)
+    return _descend(doubted(fit.shrunk, fit.base, _DOUBT, HEAPED), tree, fit.base, away, rng)
 
 
-def _descend(shrunk: Shrunk, base: Floats, away: Floats, rng: Generator) -> Floats:  # (d + 1,), (d + 1, draws)
+def _descend(
+    shrunk: Shrunk, tree: Bisection, base: Floats, away: Floats, rng: Generator
+) -> Floats:  # (d + 1,), (d + 1, draws)
     """Departures drawn from the root down; ``away`` is how far off the base measure itself may be."""
-    departures, count = shrunk.departures, away.shape[1]
-    tree, root = departures.tree, shrunk.root
+    departures, count, root = shrunk.departures, away.shape[1], shrunk.root
     moved = _between(tree, base, away)
     moved[tree.known] += shrunk.mean[:, None] + root.T @ rng.standard_normal((shrunk.mean.size, count))
     if away.any():
-        moved[tree.known] -= root.T @ (root @ (departures.effect.T @ departures.seen(away)))
+        moved[tree.known] -= root.T @ (root @ departures.pull(away))
     curve, share = np.zeros_like(away), tree.shares(base)[:, None]
     curve[-1] = 1.0
-    for level, learned in zip(tree.levels, shrunk.weights, strict=True):
+    for number, level in enumerate(tree.levels):
         lo, mid, hi, looked = tree.lo[level], tree.mid[level], tree.hi[level], tree.known[level]
         mass, half, moves = curve[hi] - curve[lo], share[level], moved[level]
-        prior = (1 - _DOUBT) * learned + _DOUBT * EVEN
+        prior = shrunk.weights[min(number, len(shrunk.weights) - 1)]
         moves[~looked] += _prior(mass[~looked], half[~looked], prior, rng)
         curve[mid] = curve[lo] + np.clip(half * mass + moves, 0.0, mass)
     return tree.filled(curve, np.broadcast_to(base[:, None], curve.shape))

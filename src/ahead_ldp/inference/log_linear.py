@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 _WALK = np.array([0.01, 0.15, 0.4, 1.0, 2.5, 7.0])  # amplitudes: typical size in the logarithm
 _INTEGRATED = np.array([0.01, 0.3, 0.9, 2.5, 7.0, 20.0])
 _TREND = 10.0  # standard deviation of the trend's two coefficients: a density falls by e^10 with it
+_OWN = 4.0  # standard deviation of a coefficient that is a column's own: a share e^4 times as large
 _FARTHEST = 4.0  # that a step may move the logarithm anywhere
 _STEPS = 25
 
@@ -82,11 +83,15 @@ class _Normal:
         return 0.5 * (root[:, k, :k] ** 2).sum(axis=1) - np.log(diagonal).sum(axis=1)
 
 
-def fit(data: CellData, basis: Floats) -> LogLinear:
-    """Gauss-Newton steps for the coefficients; between them the walks' amplitudes with the highest evidence."""
-    scales = _scales(basis.shape[1])
-    everywhere = np.arange(len(scales))
-    chosen, near, normal = len(scales) // 2, everywhere, _Normal.at(data, basis, np.zeros(basis.shape[1]))
+def fit(data: CellData, basis: Floats, start: Floats | None = None, own: int = 0) -> LogLinear:
+    """Gauss-Newton steps for the coefficients; between them the walks' amplitudes with the highest evidence.
+
+    The last ``own`` columns belong to neither the trend nor the walks; their prior is their own.
+    """
+    scales = _scales(basis.shape[1] - own)
+    scales = np.hstack([scales, np.full((len(scales), own), _OWN)])
+    chosen, near = len(scales) // 2, np.arange(len(scales))
+    normal = _Normal.at(data, basis, np.zeros(basis.shape[1]) if start is None else start)
     for nearly in (1.0, 0.3, 0.1):
         normal = _climb(data, basis, normal, scales[chosen], nearly)
         best = int(near[normal.evidence(scales[near]).argmax()])

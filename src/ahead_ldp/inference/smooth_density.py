@@ -3,7 +3,8 @@
 The logarithm of the density is a quadratic trend and some fifty cosines. A priori the cosines' weights are those of a
 random walk and an integrated one; how far the walks go is weighed by the evidence (Laplace's approximation), and so
 is the coordinate in which they walk: the codes, the rank of the finest cells, which are narrow where a
-decomposition looked closely, or midway. The likelihood is the cells' normal one, as in generalised least squares.
+decomposition looked closely, or midway. Heaps on it have coefficients of their own. The likelihood is the cells' normal
+one, as in generalised least squares.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ahead_ldp.inference.cell_estimates import CellData, CellEstimates, from_zero
+from ahead_ldp.inference.heaps import with_heaps
 from ahead_ldp.inference.log_linear import LogLinear, fit, softmax
 
 Ints = NDArray[np.int64]
@@ -65,7 +67,7 @@ class SmoothDensity:
 
 
 def smooth_density(d: int, given: Sequence[CellEstimates], total: float = 1.0) -> SmoothDensity:
-    """The smooth density of d codes behind some estimates; ``total`` is the share of people who have a code.
+    """The density of d codes behind some estimates, smooth but for heaps; ``total`` is who has a code at all.
 
     Without any precision it is even. The fit starts there and takes only steps that improve it, so it is always a
     proper density; models are averaged by their evidence.
@@ -75,6 +77,8 @@ def smooth_density(d: int, given: Sequence[CellEstimates], total: float = 1.0) -
         return SmoothDensity(np.full(d, 1 / d), 0.0, 0.0, 0.0)
     data = CellData.of(told, max(total, 1e-9))
     laws = [fit(data, basis) for basis in _bases(d, data.borders)]
+    heaped = with_heaps(data, max(laws, key=lambda law: law.log_evidence))
+    laws += [heaped] if heaped is not None else []
     evidence = np.array([law.log_evidence for law in laws])
     laws = [replace(law, weight=float(w)) for law, w in zip(laws, softmax(evidence), strict=True)]
     x = np.sum([law.weight * law.frequencies for law in laws], axis=0)

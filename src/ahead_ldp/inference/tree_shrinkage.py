@@ -5,13 +5,13 @@ The share of a node's left half departs from the base measure's. A priori depart
 is (nearly) empty. What was measured, cells of any partitions of the codes, is a normal law of all departures at once.
 Expectation propagation (Minka 2001) puts the two together: each departure's prior is replaced by the normal factor that
 does the same to its mean and variance when all others are as they are now. The mixture's weights are learned level by
-level with EM, each level starting from the one above.
+level with EM, each level drawn to the one above.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,11 @@ WIDTHS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.02, 0.02, 0.08, 0.08])
 _LEFT, _RIGHT = np.flatnonzero(PLACES > 0), np.flatnonzero(PLACES < 0)
 EVEN = np.array([0.25, *[0.12] * 5, *[0.0375] * 4])  # weights at the root for an even base measure
 SMOOTH = np.array([0.8, *[0.03] * 5, *[0.0125] * 4])  # for one that was fitted to the same estimates
+HEAPED = np.array([0.2, *[0.06] * 5, *[0.125] * 4])  # half of all nodes have all people in one half
 WIDE = np.eye(PLACES.size)[5]  # hardly any restriction
 _CARRY = 4.0  # families that the level above counts for
-_ROUNDS = 4  # of EM in every pass
-PASSES = 4  # of expectation propagation
+_ROUNDS = 8  # of EM in every pass
+PASSES = 3  # of expectation propagation
 _START = 0.5  # standard deviation of a departure before the first pass
 _KEEP = 0.2  # of the old factors, so that passes do not swing
 _LEAST_MASS = 1e-5  # that a node is taken to have: the prior's widths go with it
@@ -46,26 +47,27 @@ class Departures:
     places: Ints  # (k,) the known nodes
     share: Floats  # (k,) the left half's, by the base measure
     data: CellData
-    effect: Floats  # (cells, k) of a departure on the estimates, in their standard deviations
+    raised: Any  # (borders, k) how the share below a border moves with a departure; sparse
     gram: Floats  # (k, k) precision of the departures
     right: Floats  # (k,) precision times mean
 
     @classmethod
     def of(cls, data: CellData, tree: Bisection, below: Floats) -> Departures:
         """``below`` is the share below every code by the base measure, which leaves no code out."""
+        from scipy.sparse import csr_array
+
         places = np.flatnonzero(tree.known)
         lo, mid, hi = below[tree.lo[places]], below[tree.mid[places]], below[tree.hi[places]]
         at = below[data.borders][:, None]
-        raised = np.clip((at - lo) / (mid - lo), 0, 1) - np.clip((at - mid) / (hi - mid), 0, 1)
-        effect = (raised[data.last] - raised[data.first]) * data.root[:, None]
-        expected = (at[data.last, 0] - at[data.first, 0]) * data.root
-        right = effect.T @ (data.estimate - expected)
-        return cls(tree, places, tree.shares(below)[places], data, effect, effect.T @ effect, right)
+        raised = csr_array(np.clip((at - lo) / (mid - lo), 0, 1) - np.clip((at - mid) / (hi - mid), 0, 1))
+        # A border moves through the nodes that it lies in, one on each level: multiplying with these few is quick.
+        gram: Floats = raised.T @ (raised.T @ data.information).T
+        right = raised.T @ data.gathered(data.estimate - data.seen(below))
+        return cls(tree, places, tree.shares(below)[places], data, raised, gram, right)
 
-    def seen(self, below: Floats) -> Floats:  # (d + 1, ...) -> (cells, ...)
-        """What the estimates would be for shares below every code, in their standard deviations."""
-        data, at = self.data, below[self.data.borders]
-        found: Floats = (at[data.last] - at[data.first]) * data.root.reshape(-1, *(1,) * (below.ndim - 1))
+    def pull(self, away: Floats) -> Floats:  # (d + 1, draws) -> (k, draws)
+        """What estimates that are off by these shares below every code would add to ``right``."""
+        found: Floats = self.raised.T @ self.data.gathered(self.data.seen(away))
         return found
 
 
@@ -76,7 +78,8 @@ class Shrunk:
     departures: Departures
     mean: Floats  # (k,)
     lower: Floats  # (k, k) L: the precision is L L^T
-    weights: tuple[Floats, ...]  # (parts,) for each level
+    prior: Levels
+    weights: Floats  # (levels, parts) of the prior, from the root down as far as nodes are known
     log_evidence: float  # of the base measure, up to a constant of the data
 
     @property
@@ -99,19 +102,33 @@ def shrink(
     is no prior to speak of: least squares.
     """
     departures = Departures.of(data, tree, below)
-    k = departures.places.size
-    precision, shift = np.full(k, _START**-2.0), np.zeros(k)
-    levels = _levels(tree, departures.places)
-    weights: list[Floats] = [start] * len(levels)
+    prior = Levels.of(tree, departures.places, start, apart)
+    return _propagate(departures, below, prior, prior.first(), passes, learning=True)
+
+
+def doubted(shrunk: Shrunk, below: Floats, share: float, other: Floats) -> Shrunk:  # (d + 1,), (parts,)
+    """The same means, with the spread they would have if a share of the prior were not what was learned but another."""
+    weights = (1 - share) * shrunk.weights + share * other
+    weights[: shrunk.prior.fixed] = shrunk.weights[: shrunk.prior.fixed]
+    found = _propagate(shrunk.departures, below, shrunk.prior, weights, PASSES, learning=False)
+    return replace(shrunk, lower=found.lower, weights=weights)
+
+
+def _propagate(
+    departures: Departures, below: Floats, prior: Levels, weights: Floats, passes: int, learning: bool
+) -> Shrunk:
+    precision, shift = np.full(departures.places.size, _START**-2.0), np.zeros(departures.places.size)
     evidence = 0.0
     for number in range(passes):
         mean, lower = _normal(departures, precision, shift)
         family = Family.of(departures, below, mean, _inverted(lower), precision, shift)
-        weights, evidence = family.learn(levels, weights, start, apart)
-        found = family.factors(levels, weights)
+        if learning:
+            weights = prior.learn(family, weights)
+            evidence = prior.evidence(family, weights) if number == passes - 1 else 0.0
+        found = family.factors(weights[prior.level])
         keep = _KEEP if number else 0.0
         precision, shift = (keep * old + (1 - keep) * new for old, new in zip((precision, shift), found, strict=True))
-    return Shrunk(departures, *_normal(departures, precision, shift), tuple(weights), evidence)
+    return Shrunk(departures, *_normal(departures, precision, shift), prior, weights, evidence)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,51 +153,78 @@ class Family:
         centre, width = parts(mass[:, None], departures.share[:, None], np.arange(PLACES.size))
         return cls(((mean * total - shift) / rest)[:, None], 1 / rest[:, None], centre, width)
 
-    def learn(
-        self, levels: tuple[Ints, ...], weights: list[Floats], start: Floats, apart: bool
-    ) -> tuple[list[Floats], float]:
-        """The mixture's weights on each level, going on from some, and the logarithm of the evidence."""
+    @property
+    def log_likelihood(self) -> Floats:  # (k, parts)
+        """Of every part, up to a constant."""
         total = self.width + self.variance
-        log = -0.5 * (np.log(total) + (self.x - self.centre) ** 2 / total)
-        top = log.max(axis=1, keepdims=True)
-        likelihood, before, found, evidence = np.exp(log - top), start, list[Floats](), 0.0
-        for level, nodes in enumerate(levels):
-            if apart and level == 0:
-                found.append(WIDE)
-                continue
-            here, now = likelihood[nodes], weights[level]
-            for _ in range(_ROUNDS if nodes.size else 0):
-                told = now * here
-                told /= told.sum(axis=1, keepdims=True)
-                now = _balanced((told.sum(axis=0) + _CARRY * before) / (nodes.size + _CARRY))
-            now = now if nodes.size else before
-            with np.errstate(divide="ignore", invalid="ignore"):
-                lost = np.where(before > 0, before * np.log(before / now), 0.0)
-            evidence += float((np.log(here @ now) + top[nodes, 0]).sum()) - _CARRY * float(lost.sum())
-            found.append(now)
-            before = now
-        return found, evidence
+        found: Floats = -0.5 * (np.log(total) + (self.x - self.centre) ** 2 / total)
+        return found
 
     def posterior(self, weights: Floats) -> tuple[Floats, Floats]:  # (k or 1, parts) -> (k,), (k,)
         """The mean and the variance of every departure."""
-        total = self.width + self.variance
-        log = -0.5 * (np.log(total) + (self.x - self.centre) ** 2 / total)
+        log, gain = self.log_likelihood, self.width / (self.width + self.variance)
         told = weights * np.exp(log - log.max(axis=1, keepdims=True))
         told /= told.sum(axis=1, keepdims=True)
-        gain = self.width / total
         means = self.centre + gain * (self.x - self.centre)
         mean = (told * means).sum(axis=1)
         return mean, (told * (gain * self.variance + (means - mean[:, None]) ** 2)).sum(axis=1)
 
-    def factors(self, levels: tuple[Ints, ...], weights: list[Floats]) -> tuple[Floats, Floats]:
+    def factors(self, weights: Floats) -> tuple[Floats, Floats]:  # (k, parts) -> (k,), (k,)
         """The normal factors that do to each departure's mean and variance what its prior does: precision, shift."""
-        each = np.empty((self.x.size, PLACES.size))
-        for nodes, here in zip(levels, weights, strict=True):
-            each[nodes] = here
-        mean, variance = self.posterior(each)
+        mean, variance = self.posterior(weights)
         rest = 1 / self.variance[:, 0]
         precision = np.maximum(1 / (variance + 1e-14) - rest, 1e-3 * rest)
         return precision, mean * (precision + rest) - self.x[:, 0] * rest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """The levels of a tree down to the last known node, and how the prior's weights are learned on them."""
+
+    level: Ints  # (k,) of every known node
+    member: Floats  # (levels, k) whether a node is on a level
+    start: Floats  # (parts,) the weights above the first level
+    fixed: int  # levels whose weights are not learned
+
+    @classmethod
+    def of(cls, tree: Bisection, places: Ints, start: Floats, apart: bool) -> Levels:
+        """Above a known node there are only known ones, so no level is left out."""
+        level = np.searchsorted([level.start for level in tree.levels], places, side="right") - 1
+        member = (level == np.arange(level.max(initial=-1) + 1)[:, None]).astype(float)
+        return cls(level, member, start, int(apart))
+
+    def first(self) -> Floats:  # -> (levels, parts)
+        """Weights before anything is learned."""
+        found = np.tile(self.start, (len(self.member), 1))
+        found[: self.fixed] = WIDE
+        return found
+
+    def learn(self, family: Family, weights: Floats) -> Floats:  # (levels, parts) -> (levels, parts)
+        """The mixture's weights on each level after some rounds of EM, going on from some."""
+        log = family.log_likelihood
+        likelihood, count = np.exp(log - log.max(axis=1, keepdims=True)), self.member.sum(axis=1, keepdims=True)
+        for _ in range(_ROUNDS):
+            told = weights[self.level] * likelihood
+            told /= told.sum(axis=1, keepdims=True)
+            now = _balanced((self.member @ told + _CARRY * self._above(weights)) / (count + _CARRY))
+            now[: self.fixed] = weights[: self.fixed]
+            weights = now
+        return weights
+
+    def evidence(self, family: Family, weights: Floats) -> float:
+        """The logarithm of the evidence, less what the weights have moved from those above."""
+        log, above = family.log_likelihood[self.level >= self.fixed], self._above(weights)[self.fixed :]
+        here = weights[self.level[self.level >= self.fixed]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = np.where(above > 0, above * np.log(above / weights[self.fixed :]), 0.0)
+        top = log.max(axis=1, keepdims=True)
+        return float((np.log((here * np.exp(log - top)).sum(axis=1)) + top[:, 0]).sum()) - _CARRY * float(lost.sum())
+
+    def _above(self, weights: Floats) -> Floats:
+        """What each level starts from: the weights of the one above, if they were learned."""
+        found = np.concatenate([self.start[None], weights[:-1]])
+        found[: self.fixed + 1] = self.start
+        return found
 
 
 def descend(tree: Bisection, below: Floats, places: Ints, departures: Floats) -> Floats:
@@ -229,14 +273,8 @@ def _inverted(lower: Floats) -> Floats:
     return found
 
 
-def _levels(tree: Bisection, places: Ints) -> tuple[Ints, ...]:
-    """For each level of the tree, which of the known nodes are on it."""
-    bounds = np.searchsorted(places, [level.start for level in tree.levels] + [tree.lo.size])
-    return tuple(np.arange(a, b) for a, b in pairwise(bounds.tolist()))
-
-
-def _balanced(weights: Floats) -> Floats:
-    """The same weight for an empty left and an empty right half."""
+def _balanced(weights: Floats) -> Floats:  # (levels, parts)
+    """The same weights for an empty left and an empty right half."""
     found = weights.copy()
-    found[_LEFT] = found[_RIGHT] = (weights[_LEFT] + weights[_RIGHT]) / 2
+    found[:, _LEFT] = found[:, _RIGHT] = (weights[:, _LEFT] + weights[:, _RIGHT]) / 2
     return found
