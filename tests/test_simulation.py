@@ -112,6 +112,11 @@ def test_cells_are_the_same_from_histogram_and_records(axes, seed, data):
     assert a.tolist() == b.tolist()
     assert a.sum() == histogram.sum()
     assert a.dtype == b.dtype == np.int64
+    one_by_one = [  # a single record is looked up, many are counted by code
+        Population.of_records(record[None], histogram.shape).cells(question) for record in records_of(histogram)[:50]
+    ]
+    many = Population.of_records(records_of(histogram)[:50], histogram.shape).cells(question)
+    assert np.sum(one_by_one, axis=0).tolist() == many.tolist()
 
 
 # Runs.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.random import Generator
@@ -15,6 +16,8 @@ from ahead_ldp.protocol import Group, Mechanism, Question, Tallies
 from ahead_ldp.sessions import Provenance
 
 Ints = NDArray[np.int64]
+
+_DENSE = 2  # codes per person up to which people are counted by code, not looked up one by one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +67,10 @@ class Population:
         shares /= shares.sum()
         if self.records is not None:
             chosen = rng.choice(len(groups), size=self.n, p=shares)
-            return {g.id: Population(self.sizes, records=self.records[chosen == i]) for i, g in enumerate(groups)}
+            kind = np.min_scalar_type(len(groups))  # small numbers are sorted by counting
+            rows = np.split(np.argsort(chosen.astype(kind), kind="stable"), np.cumsum(np.bincount(chosen))[:-1])
+            rows += [rows[-1][:0]] * (len(groups) - len(rows))
+            return {g.id: Population(self.sizes, records=self.records[r]) for g, r in zip(groups, rows, strict=True)}
         assert self.histogram is not None
         flat = self.histogram.reshape(-1)
         parts = _divide_histogram(flat, shares, rng)
@@ -77,8 +83,11 @@ class Population:
         """The histogram of a question's cells."""
         attributes = list(question.attributes)
         if self.records is not None:
-            cells = question.partition.locate(self.records[:, attributes])
-            return np.bincount(cells, minlength=question.partition.cells).astype(np.int64)
+            records, sizes = self.records[:, attributes], [self.sizes[a] for a in attributes]
+            if prod(sizes) <= _DENSE * len(records):
+                codes = np.ravel_multi_index(tuple(records.T), sizes)
+                return question.partition.aggregate(np.bincount(codes, minlength=prod(sizes)).reshape(sizes))
+            return np.bincount(question.partition.locate(records), minlength=question.partition.cells).astype(np.int64)
         assert self.histogram is not None
         others = tuple(i for i in range(len(self.sizes)) if i not in attributes)
         marginal = self.histogram.sum(axis=others) if others else self.histogram
@@ -111,12 +120,11 @@ def run_simulation(mechanism: Mechanism, schema: Schema, population: Population,
 def _divide_histogram(flat: Ints, shares: NDArray[np.float64], rng: Generator) -> Ints:  # (d,) -> (groups, d)
     some = np.flatnonzero(flat)
     people = int(flat.sum())
-    parts = np.zeros((shares.size, flat.size), np.int64)
     if people < 4 * some.size * shares.size:  # few people per cell: each draws a group
         cell = np.repeat(some, flat[some])
         chosen = np.searchsorted(np.cumsum(shares)[:-1], rng.random(people), side="right")
-        for i in range(shares.size):
-            parts[i] = np.bincount(cell[chosen == i], minlength=flat.size)
-        return parts
+        counts = np.bincount(chosen * flat.size + cell, minlength=shares.size * flat.size)
+        return counts.reshape(shares.size, flat.size).astype(np.int64, copy=False)
+    parts = np.zeros((shares.size, flat.size), np.int64)
     parts[:, some] = rng.multinomial(flat[some], shares).T
     return parts
