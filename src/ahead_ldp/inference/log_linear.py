@@ -18,7 +18,10 @@ Floats = NDArray[np.float64]
 
 _WALK = np.array([0.01, 0.15, 0.4, 1.0, 2.5, 7.0])  # amplitudes: typical size in the logarithm
 _INTEGRATED = np.array([0.01, 0.3, 0.9, 2.5, 7.0, 20.0])
-_TREND = 10.0  # standard deviation of the trend's two coefficients: a density falls by e^10 with it
+_TREND = np.array([0.1, 10.0])  # standard deviation of the trend's two coefficients: hardly any, or a fall by e^10
+_GRID = np.array([g for g in np.ndindex(_TREND.size, _WALK.size, _INTEGRATED.size) if g[0] or max(g) < 2])
+_START = int(np.flatnonzero((np.array([1, 0, 3]) == _GRID).all(axis=1))[0])  # where the search begins
+_LOG_PRIOR = np.where(_GRID[:, 0] == 0, -2.0, 0.0)  # few densities have no trend
 _OWN = 4.0  # standard deviation of a coefficient that is a column's own: a share e^4 times as large
 _FARTHEST = 4.0  # that a step may move the logarithm anywhere
 _STEPS = 25
@@ -90,25 +93,17 @@ def fit(data: CellData, basis: Floats, start: Floats | None = None, own: int = 0
     """
     scales = _scales(basis.shape[1] - own)
     scales = np.hstack([scales, np.full((len(scales), own), _OWN)])
-    chosen, near = len(scales) // 2, np.arange(len(scales))
+    chosen, near = _START, np.arange(len(scales))
     normal = _Normal.at(data, basis, np.zeros(basis.shape[1]) if start is None else start)
     for nearly in (1.0, 0.3, 0.1):
         normal = _climb(data, basis, normal, scales[chosen], nearly)
-        best = int(near[normal.evidence(scales[near]).argmax()])
-        near = _neighbours(best)
+        best = int(near[(normal.evidence(scales[near]) + _LOG_PRIOR[near]).argmax()])
+        near = np.flatnonzero((np.abs(_GRID - _GRID[best]) <= 1).all(axis=1))
         if best == chosen and nearly < 1:
             break
         chosen = best
     normal = _climb(data, basis, normal, scales[chosen], 0.1)
-    return _law(basis, normal, scales[chosen], scales[near])
-
-
-def _neighbours(place: int) -> Ints:
-    """The pairs of amplitudes around one, itself included."""
-    a, b = divmod(place, _WALK.size)
-    rows = np.arange(max(a - 1, 0), min(a + 2, _INTEGRATED.size))
-    columns = np.arange(max(b - 1, 0), min(b + 2, _WALK.size))
-    return (rows[:, None] * _WALK.size + columns).reshape(-1)
+    return _law(basis, normal, scales, chosen, near)
 
 
 def _climb(data: CellData, basis: Floats, normal: _Normal, scale: Floats, nearly: float) -> _Normal:
@@ -131,27 +126,27 @@ def _climb(data: CellData, basis: Floats, normal: _Normal, scale: Floats, nearly
     return normal
 
 
-def _law(basis: Floats, normal: _Normal, best: Floats, scales: Floats) -> LogLinear:
-    """The coefficients' law, its mean averaged over amplitudes near the best."""
-    evidence = normal.evidence(scales)
-    mean = softmax(evidence) @ normal.mean(scales)
+def _law(basis: Floats, normal: _Normal, scales: Floats, chosen: int, near: Ints) -> LogLinear:
+    """The coefficients' law, its mean averaged over places of the grid near the best."""
+    best, evidence = scales[chosen], normal.evidence(scales[near]) + _LOG_PRIOR[near]
+    mean = softmax(evidence) @ normal.mean(scales[near])
     root = np.linalg.cholesky(normal.inner(best))
     spread = best[:, None] * np.linalg.solve(root, np.eye(best.size)).T
-    top = -0.5 * normal.penalised(best) - float(np.log(np.diag(root)).sum())
+    top = float(_LOG_PRIOR[chosen]) - 0.5 * normal.penalised(best) - float(np.log(np.diag(root)).sum())
     return LogLinear(1.0, top, basis, mean, spread, softmax(basis @ mean))
 
 
 def _scales(k: int) -> Floats:  # -> (amplitudes, k)
-    """Prior standard deviations of the coefficients for each pair of amplitudes.
+    """Prior standard deviations of the coefficients for each place of the grid: trend, walk, integrated walk.
 
     The cosines of a random walk go down as 1/j, those of an integrated one as 1/j^2.
     """
     j = np.arange(1, k - 1)
     walk, integrated = 1 / j**2, 1 / j**4.0
     walk, integrated = walk / walk.sum(), integrated / integrated.sum()
-    a, b = (grid.reshape(-1, 1) for grid in np.meshgrid(_WALK, _INTEGRATED))
+    t, a, b = _TREND[_GRID[:, :1]], _WALK[_GRID[:, 1:2]], _INTEGRATED[_GRID[:, 2:]]
     cosines = np.sqrt(2 * (a**2 * walk + b**2 * integrated))  # of variance a^2 + b^2 on average along the codes
-    return np.hstack([np.full((a.size, 2), _TREND), cosines])
+    return np.hstack([t, t, cosines])
 
 
 def softmax(eta: Floats) -> Floats:  # (..., d) -> (..., d)
