@@ -51,11 +51,11 @@ def test_a_bell_is_found_from_exact_cells(d):
 
 
 def test_an_even_density_is_not_bent_by_noise():
-    """Where nothing says that there is a trend, none is fitted: a quarter of the error of two free coefficients."""
+    """Where nothing says that there is a trend, none is fitted: half of the error of two free coefficients."""
     f, wrong = np.full(128, 1 / 128), []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        given = [told(f, even(128, 8), 0.01, rng), told(f, even(128, 4), 0.01, rng)]
+        given = [told(f, even(128, 8), 0.05, rng), told(f, even(128, 4), 0.05, rng)]
         law = smooth_density(128, given).laws[0]
         data = CellData.of(given, 1.0)
         effect = data.jacobian(law.basis[:, :2], f)
@@ -63,7 +63,7 @@ def test_an_even_density_is_not_bent_by_noise():
         bent = f * (1 + (law.basis[:, :2] - f @ law.basis[:, :2]) @ free)
         wrong.append([np.mean(np.cumsum(x - f) ** 2) for x in (law.frequencies, bent)])
     kept, bent = np.mean(wrong, axis=0)
-    assert kept < 0.25 * bent
+    assert kept < 0.5 * bent
 
 
 def test_it_does_not_mind_the_direction():
@@ -98,6 +98,7 @@ def test_mode_and_evidence_are_the_slow_ones(seed, monkeypatch):
     """With one pair of amplitudes, so that there is nothing to choose."""
     monkeypatch.setattr(log_linear, "_GRID", np.array([[1, 0, 0]]))
     monkeypatch.setattr(log_linear, "_START", 0)
+    monkeypatch.setattr(log_linear, "_LOG_PRIOR", np.zeros(1))
     monkeypatch.setattr(log_linear, "_WALK", np.array([0.6]))
     monkeypatch.setattr(log_linear, "_INTEGRATED", np.array([1.2]))
     rng = np.random.default_rng(seed)
