@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ahead_ldp.covers import cover_weights
 from ahead_ldp.device import Axis
-from ahead_ldp.inference.averaging import Measurement, average, own_coefficients, pool
+from ahead_ldp.inference.averaging import Measurement, average, pool
 from ahead_ldp.inference.errors import linear_variance
 from ahead_ldp.mechanisms import Flat
 from ahead_ldp.oracles import LinearOracle, make_oracle
@@ -72,7 +72,7 @@ def test_averaging_is_the_dense_map(collected, seed):
     assert averaged.values[0] == 1.0
     assert np.isfinite(averaged.values).all()
     weights = rng.normal(size=(3, tree.size))
-    g, (_, precision) = own_coefficients(averaged, weights), pool(tree, measurements)
+    g, (_, precision) = averaged.coefficients(weights), pool(tree, measurements)
     mine = np.zeros((3, estimates.size))
     start = 0
     for m in measurements:

@@ -67,8 +67,23 @@ class Averaged:
         return False
 
     def coefficients(self, weights: Floats) -> Floats:  # (k, nodes) -> (k, nodes)
-        """How much each node's own estimate counts in ``weights @ values``."""
-        return own_coefficients(self, weights)
+        """How much each node's own estimate counts in ``weights @ values``: the averaging, transposed."""
+        tree, g = self.tree, weights.copy()
+        levels = list(tree.levels())[1:]
+        for level in reversed(levels):
+            part = np.flatnonzero(self.filled[level]) + level.start
+            above = tree.parent[part]
+            share = g[:, part] * tree.volume[part] / tree.volume[above]
+            np.add.at(g.T, above, share.T)
+            g[:, part] = 0.0
+        for level in levels[1:]:
+            above = tree.parent[level]
+            inner = above > 0
+            g[:, level][:, inner] += (g[:, above] * (1 - self.own_weight[above]))[:, inner]
+            # each parent's coefficient is final here: its own parent was done one level above
+        g *= self.own_weight
+        g[:, 0] = 0.0
+        return g
 
 
 def average(tree: Tree, measurements: Sequence[Measurement]) -> Averaged:
@@ -109,23 +124,3 @@ def pool(tree: Tree, measurements: Sequence[Measurement]) -> tuple[Floats, Float
         weighted[m.nodes] += m.precision * m.estimate
         precision[m.nodes] += m.precision
     return np.divide(weighted, precision, out=np.zeros(tree.size), where=precision > 0), precision
-
-
-def own_coefficients(averaged: Averaged, weights: Floats) -> Floats:  # (k, nodes) -> (k, nodes)
-    """How much each node's own estimate counts in ``weights @ values``: the averaging, transposed."""
-    tree, g = averaged.tree, weights.copy()
-    levels = list(tree.levels())[1:]
-    for level in reversed(levels):
-        part = np.flatnonzero(averaged.filled[level]) + level.start
-        above = tree.parent[part]
-        share = g[:, part] * tree.volume[part] / tree.volume[above]
-        np.add.at(g.T, above, share.T)
-        g[:, part] = 0.0
-    for level in levels[1:]:
-        above = tree.parent[level]
-        inner = above > 0
-        g[:, level][:, inner] += (g[:, above] * (1 - averaged.own_weight[above]))[:, inner]
-        # each parent's coefficient is final here: its own parent was done one level above
-    g *= averaged.own_weight
-    g[:, 0] = 0.0
-    return g
