@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ahead_ldp.device import Axis
-from ahead_ldp.inference.margins import Margin, coarser, equal_mass_borders
+from ahead_ldp.inference.margins import Margin, equal_mass_borders
 
 
 def test_bins_have_equal_masses_as_far_as_codes_allow():
@@ -26,22 +26,9 @@ def test_missing_and_nominal_codes_stay_apart():
     missing = Axis(9, missing=True)
     borders = equal_mass_borders(density, missing, 4)
     assert borders.tolist() == [0, 2, 4, 6, 8, 9]
-    assert coarser(density, borders, missing, 2).tolist() == [0, 4, 8, 9]
     assert equal_mass_borders(density, Axis(9, nominal=True), 16).tolist() == list(range(10))
-    assert coarser(density, np.arange(10), Axis(9, nominal=True), 2).tolist() == list(range(10))
     many = equal_mass_borders(np.full(100, 0.01), Axis(100, nominal=True), 10)
     assert many.size == 11
-
-
-def test_coarser_borders_are_some_of_the_bins():
-    rng = np.random.default_rng(1)
-    density = rng.dirichlet(np.ones(200))
-    bins = equal_mass_borders(density, Axis(200), 32)
-    few = coarser(density, bins, Axis(200), 5)
-    assert set(few.tolist()) <= set(bins.tolist())
-    masses = np.add.reduceat(density, few[:-1])
-    assert masses.size == 5
-    assert np.abs(masses - 0.2).max() < 2 / 32
 
 
 def test_one_ulp_does_not_move_a_border():

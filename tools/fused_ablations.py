@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ahead_ldp.evaluation import run_trial, trial_rng
+from ahead_ldp.inference import interactions
 from ahead_ldp.inference.margins import Margin
 from ahead_ldp.inference.pairwise_models import PairwiseModel
 from ahead_ldp.mechanisms import fused
@@ -46,17 +47,38 @@ def even_start() -> Iterator[None]:
         yield
 
 
+def rough_from(standard_errors: float) -> Callable[[], AbstractContextManager[None]]:
+    """Another misfit from which a pair counts as rough, and its trees' later groups are asked about it."""
+
+    @contextmanager
+    def patched() -> Iterator[None]:
+        with mock.patch.object(fused, "_ROUGH", standard_errors):
+            yield
+
+    return patched
+
+
 @contextmanager
-def fine_grids_alone() -> Iterator[None]:
-    """Both grids of a pair as fine as each other."""
-    with mock.patch.object(fused, "_COARSE", 1000):
+def functions_alone() -> Iterator[None]:
+    """Tables as the smooth functions say, without departures of single cells."""
+    with mock.patch.object(interactions, "fit_cells", lambda table, *_: table):
+        yield
+
+
+@contextmanager
+def likeliest_prior() -> Iterator[None]:
+    """Coefficients by the likeliest prior alone."""
+    with mock.patch.object(interactions, "_WIDER", (0.0,)):
         yield
 
 
 VARIANTS: dict[str, Variant] = {
     "default": ({}, nullcontext),
     "margins without the pairs' sums": ({}, margins_alone),
-    "no coarse grid": ({}, fine_grids_alone),
+    "no pair is rough": ({}, rough_from(float("inf"))),
+    "every pair is rough": ({}, rough_from(-float("inf"))),
+    "no single cells": ({}, functions_alone),
+    "likeliest prior alone": ({}, likeliest_prior),
     "even start for 3 and more attributes": ({}, even_start),
     "single 0.33": ({"single": 0.33}, nullcontext),
     "single 0.67": ({"single": 0.67}, nullcontext),

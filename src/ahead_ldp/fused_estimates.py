@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ahead_ldp.covers import chunks
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates import Answers, Estimate
+from ahead_ldp.inference.one_thread import one_thread
 from ahead_ldp.inference.pairwise_models import PairwiseModel
 from ahead_ldp.inference.pairwise_slopes import Draws, Slopes
 from ahead_ldp.workloads import Workload, by_restriction
@@ -35,6 +36,7 @@ class FusedEstimate(Estimate):
     model: PairwiseModel
     consistent: bool
 
+    @one_thread
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
         """Answers; more than 16 restricted attributes in one query are refused."""
         flags = np.zeros(workload.n, bool)
@@ -52,6 +54,7 @@ class FusedEstimate(Estimate):
         error, bias = np.sqrt(noise), np.sqrt(assumed)
         return Answers(answers, error, flags, consistent=self.consistent, bias_error=bias)
 
+    @one_thread
     def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)
         """Normal draws of everything that was estimated, through the answers' slopes."""
         if not all(margin.known for margin in self.model.margins):

@@ -3,7 +3,8 @@
 A pair's table is the product of its margins times exp(g), brought back to the margins by proportional fitting; g is a
 sum of products of smooth functions of the two ranks. Coefficients are normal with a variance for each degree of
 roughness, which the reports themselves choose (empirical Bayes): without dependence they shrink towards 0, and the
-table to the product. What the functions cannot express is added cell by cell, as far as it stands out of the noise.
+table to the product. Single cells may depart from what the functions say, the more the more coefficients the reports
+determine (``rough_cells``).
 
 The first function is the normal score of the rank, so a Gaussian copula of any correlation needs one coefficient:
 its logarithm is z w r / (1 - r^2) and terms of z or w alone, which the margins take care of.
@@ -17,7 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.inference.proportional_fitting import fit_margins, margin_scales, margin_system, scaled
+from ahead_ldp.inference.grid_reports import GridReport, pooled
+from ahead_ldp.inference.one_thread import one_thread
+from ahead_ldp.inference.proportional_fitting import margin_scales, margin_system, scaled
+from ahead_ldp.inference.rough_cells import fit_cells
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,8 +31,9 @@ _LIMIT = 30.0  # of g, so that exp stays finite
 _PRIOR_SD = 0.7  # of the first coefficient before anything is known
 _ROUGHER = 3.0  # prior variances fall with this power of the roughness
 _SMALL = 0.001
-_WIDTHS = np.array([0.0, 0.1, 0.3, 1.0, 3.0])  # of departures of single cells, relative to a typical mass
-_BELIEF = np.array([10.0, 0.5, 0.5, 0.5, 0.5])  # people's worth of cells: most do not depart
+_WIDER = (0.0, 0.1, 1.0, 10.0)  # of the first prior, which coefficients may have at least
+_HEDGE = 0.5  # how far errors take all of these alike, whatever their evidence
+_STRENGTH = 100_000.0  # of the smooth table among single cells, over the square of how many coefficients it needed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,26 +68,6 @@ class Basis:
         q, r = np.linalg.qr(np.hstack([root, *(p * root for p in parts)]))
         functions = (q * np.where(np.diag(r) < 0, -1.0, 1.0) / root)[:, 1:]
         return cls(functions, roughness[: functions.shape[1]])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GridReport:
-    """What a pair's group said: a frequency for each cell of a grid of bins, all with one variance."""
-
-    rows: Ints  # (g,) the bins at which the rows begin
-    columns: Ints  # (h,)
-    values: Floats  # (g, h)
-    variance: float  # of a cell, the sum of all being known; infinite without reports
-
-    def sums(self, table: Floats) -> Floats:  # (bins, bins, ...) -> (g, h, ...)
-        """A table of bins on the cells of the grid."""
-        found: Floats = np.add.reduceat(np.add.reduceat(table, self.rows, axis=0), self.columns, axis=1)
-        return found
-
-    def spread(self, cells: Floats, shape: tuple[int, int]) -> Floats:  # (g, h) -> (bins, bins)
-        """Each bin gets the number of its cell."""
-        rows, columns = np.diff(self.rows, append=shape[0]), np.diff(self.columns, append=shape[1])
-        return np.repeat(np.repeat(cells, rows, axis=0), columns, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,17 +114,61 @@ class Interaction:
         return (sides[0][:, :, None] * sides[1][:, None, :]).reshape(len(first), -1)
 
 
+@one_thread
 def fit_interaction(
-    rows: Floats, columns: Floats, bases: tuple[Basis, Basis], reports: Sequence[GridReport]
+    rows: Floats,
+    columns: Floats,
+    bases: tuple[Basis, Basis],
+    reports: Sequence[GridReport],
 ) -> Interaction:
-    """The table with these margins that the reports make likeliest, given shrinkage that they choose themselves."""
-    table = np.outer(rows, columns)
+    """The table with these margins that the reports make likeliest, given shrinkage that they choose themselves.
+
+    Columns of finer grids are cut out of those of coarser ones.
+    """
+    table, told = np.outer(rows, columns), pooled(reports)
     size = bases[0].roughness.size * bases[1].roughness.size
-    told = sorted((r for r in reports if np.isfinite(r.variance)), key=lambda r: r.values.size)
     if not told or size == 0:
         return Interaction(table, bases, np.zeros(size), np.zeros((size, size)), None, np.zeros((0, 0)))
-    model = _Model(rows, columns, bases, told)
-    prior, theta, covariance = model.first_prior(), np.zeros(size), np.zeros((size, size))
+    smooth = _smooth(rows, columns, bases, told)
+    determined = smooth.determined
+    table = fit_cells(smooth.table, rows, columns, told, _STRENGTH / max(determined, 0.1) ** 2)
+    variance = _cell_variance(smooth.table, told[-1], determined)
+    return Interaction(table, bases, smooth.theta, smooth.covariance, told[-1], variance)
+
+
+@one_thread
+def misfit(rows: Floats, columns: Floats, bases: tuple[Basis, Basis], reports: Sequence[GridReport]) -> float:
+    """How far the reports are from the smooth table of these functions, in standard errors; 0 without any.
+
+    That is of the sum of squares of all grids' cells, less their row and column means; it is about normal.
+    """
+    told = pooled(reports)
+    if not told or bases[0].roughness.size * bases[1].roughness.size == 0:
+        return 0.0
+    table, off, freedom = _smooth(rows, columns, bases, told).table, 0.0, 0
+    for report in told:
+        lack = report.values - report.sums(table)
+        lack -= lack.mean(axis=0)
+        lack -= lack.mean(axis=1, keepdims=True)
+        off += float((lack**2).sum()) / report.variance
+        freedom += (lack.shape[0] - 1) * (lack.shape[1] - 1)
+    return (off - freedom) / float(np.sqrt(2 * max(freedom, 1)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Smooth:
+    """The smooth part of a fit."""
+
+    table: Floats
+    theta: Floats
+    covariance: Floats
+    determined: float  # coefficients, counted as far as the reports and not the prior say what they are
+
+
+def _smooth(rows: Floats, columns: Floats, bases: tuple[Basis, Basis], told: Sequence[GridReport]) -> _Smooth:
+    table, model = np.outer(rows, columns), _Model(rows, columns, bases, told)
+    prior = before = model.first_prior()
+    theta, covariance = np.zeros(prior.size), np.diag(prior)
     for _ in range(_STEPS):
         step, covariance = model.newton(table, theta, prior)
         moved, table = model.search(table, theta, step, prior)
@@ -148,8 +177,51 @@ def fit_interaction(
         prior = model.next_prior(theta, covariance, prior)
         if change < 0.01 and np.abs(np.log(prior / before)).max() < 0.1:
             break
-    table, cell_variance = _single_cells(table, rows, columns, told[-1])
-    return Interaction(table, bases, theta, covariance, told[-1], cell_variance)
+    determined = float(_determined(covariance, before).sum())
+    mean, covariance = _averaged(*model.law(table, theta), before, model.first_prior())
+    return _Smooth(model.table(mean), mean, covariance, determined)
+
+
+def _averaged(precision: Floats, right: Floats, prior: Floats, first: Floats) -> tuple[Floats, Floats]:
+    """Mean and covariance of the coefficients when their prior may be wider than the likeliest one.
+
+    Some priors, from the likeliest to the one before anything is known, are averaged by their evidence.
+    """
+    means, covariances, evidence = [], [], []
+    for share in _WIDER:
+        each = np.maximum(prior, share * first)
+        inverse: Floats = np.linalg.inv(precision + np.diag(1 / each)).astype(float, copy=False)
+        mean = inverse @ right
+        _, log = np.linalg.slogdet(inverse / each)
+        means.append(mean)
+        covariances.append(inverse)
+        evidence.append(float(right @ mean) / 2 + float(log) / 2)
+    weights = np.exp(np.array(evidence) - max(evidence))
+    weights /= weights.sum()
+    every = np.stack(means)
+    mean = weights @ every
+    weights = (1 - _HEDGE) * weights + _HEDGE / weights.size
+    apart = every - mean
+    return mean, np.einsum("k,kij->ij", weights, np.stack(covariances)) + (weights[:, None] * apart).T @ apart
+
+
+def _determined(covariance: Floats, prior: Floats) -> Floats:
+    """How far the reports say what each coefficient is: 1 less the part of its variance that is left."""
+    return np.clip(1 - np.diag(covariance) / prior, 0.0, 1.0)
+
+
+def _cell_variance(table: Floats, report: GridReport, determined: float) -> Floats:  # -> (g, h)
+    """Of what single cells of the finest grid depart from the smooth table, after it was told how much.
+
+    A cell of mass t departs by a variance t / s; the sum of squares of all is 1 / s, and is measured. Less than a
+    standard error below that is not believed, more than one above only up to what the fit itself allows.
+    """
+    mass = np.maximum(report.sums(table), 1e-12)
+    off, cells = report.values - mass, mass.size
+    seen = float((off**2).sum()) - report.variance * max(cells - determined, 1.0)
+    chance = report.variance * float(np.sqrt(2 * cells))
+    spread = max(seen - chance, min(max(seen, 0.0) + chance, max(determined, 0.1) ** 2 / _STRENGTH))
+    return np.asarray(1 / (1 / report.variance + 1 / (mass * spread)))
 
 
 class _Model:
@@ -177,8 +249,7 @@ class _Model:
 
         The fixed point of EM, by MacKay's faster way: coefficients count as far as the reports determine them.
         """
-        determined = np.clip(1 - np.diag(covariance) / prior, 0.0, 1.0)
-        count = np.bincount(self.bands, weights=determined)[self.bands]
+        count = np.bincount(self.bands, weights=_determined(covariance, prior))[self.bands]
         total = np.bincount(self.bands, weights=theta**2)[self.bands]
         return np.asarray((total + self.expected) / (count + 1))
 
@@ -189,21 +260,25 @@ class _Model:
         by_row, self.guess = margin_scales(start, self.rows, self.columns, self.guess, 100, 1e-9)
         return scaled(start, by_row, self.guess)
 
-    def newton(self, table: Floats, theta: Floats, prior: Floats) -> tuple[Floats, Floats]:
-        """A Gauss-Newton step, and the coefficients' covariance there."""
+    def law(self, table: Floats, theta: Floats) -> tuple[Floats, Floats]:
+        """What the reports say about the coefficients, to first order: their precision, and that times the mean."""
         r = self.rows.size
         moved = table[:, :, None] * self.features
         sums = np.concatenate([moved.sum(axis=1), moved.sum(axis=0)])
         shift = np.linalg.solve(margin_system(table), sums)
         moved -= table[:, :, None] * (shift[:r, None] + shift[None, r:])
-        curvature, gradient = np.diag(1 / prior), -theta / prior
+        precision, right = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
         for report in self.reports:
             slopes = report.sums(moved).reshape(-1, theta.size)
-            curvature += slopes.T @ slopes / report.variance
-            gradient += slopes.T @ (report.values - report.sums(table)).reshape(-1) / report.variance
-        covariance: Floats = np.linalg.inv(curvature).astype(float, copy=False)
-        step: Floats = covariance @ gradient
-        return step, covariance
+            precision += slopes.T @ slopes / report.variance
+            right += slopes.T @ (report.values - report.sums(table)).reshape(-1) / report.variance
+        return precision, right + precision @ theta
+
+    def newton(self, table: Floats, theta: Floats, prior: Floats) -> tuple[Floats, Floats]:
+        """A Gauss-Newton step, and the coefficients' covariance there."""
+        precision, right = self.law(table, theta)
+        covariance: Floats = np.linalg.inv(precision + np.diag(1 / prior)).astype(float, copy=False)
+        return covariance @ right - theta, covariance
 
     def search(self, table: Floats, theta: Floats, step: Floats, prior: Floats) -> tuple[Floats, Floats]:
         """The coefficients after the longest of the steps 1, 1/2, ... that does not lose, and their table."""
@@ -219,24 +294,3 @@ class _Model:
         """Half the squared misfit, in units of the noise, and the prior's."""
         off = sum(float(((r.values - r.sums(table)) ** 2).sum()) / r.variance for r in self.reports)
         return (off + float((theta**2 / prior).sum())) / 2
-
-
-def _single_cells(table: Floats, rows: Floats, columns: Floats, report: GridReport) -> tuple[Floats, Floats]:
-    """The table after departures of single cells, and their variance: a normal mixture, its weights found by EM."""
-    mass, v = report.sums(table), report.variance
-    off = report.values - mass
-    width = (_WIDTHS[:, None, None] ** 2) * np.maximum(mass * mass.mean(), 1e-12)
-    likelihood = np.exp(-0.5 * off**2 / (width + v) + 0.5 * (off**2 / (width + v)).min(axis=0)) / np.sqrt(width + v)
-    weights = _BELIEF / _BELIEF.sum()
-    for _ in range(50):
-        posterior = likelihood * weights[:, None, None]
-        posterior /= posterior.sum(axis=0)
-        weights = posterior.reshape(_WIDTHS.size, -1).sum(axis=1) + _BELIEF
-        weights /= weights.sum()
-    kept = width / (width + v)
-    moved = (posterior * kept).sum(axis=0) * off
-    second = (posterior * (kept * v + (kept * off) ** 2)).sum(axis=0)
-    target = np.maximum(mass + moved, 0.02 * mass)
-    ratio = np.divide(target, mass, out=np.ones_like(mass), where=mass > 0)
-    fitted = fit_margins(table * report.spread(ratio, (rows.size, columns.size)), rows, columns)
-    return fitted, np.maximum(second - moved**2, 0.0)

@@ -26,21 +26,11 @@ def equal_mass_borders(density: Floats, axis: Axis, bins: int) -> Ints:
         return np.arange(axis.size + 1)
     ends = [axis.size - 1] if axis.missing and axis.size > 1 else []
     ordered = axis.size - axis.missing
-    cuts = _nearest(_steps(density[:ordered]), np.arange(ordered + 1), bins)
+    cuts = _nearest(mass_steps(density[:ordered]), np.arange(ordered + 1), bins)
     return np.unique([0, *cuts, *ends, axis.size])
 
 
-def coarser(density: Floats, borders: Ints, axis: Axis, columns: int) -> Ints:
-    """Some of the borders: about so many columns of equal mass. Nominal and missing codes stay apart."""
-    if axis.nominal and axis.size <= borders.size:
-        return borders
-    ends = [axis.size - 1] if axis.missing and axis.size > 1 else []
-    ordered = axis.size - axis.missing
-    cuts = _nearest(_steps(density[:ordered]), borders[borders <= ordered], columns)
-    return np.unique([0, *cuts, *ends, axis.size])
-
-
-def _steps(density: Floats) -> Ints:
+def mass_steps(density: Floats) -> Ints:
     """The distribution function at every border of the codes, of sum 2^30; even where there is no mass."""
     density = np.maximum(density, 0.0)
     total = density.sum()

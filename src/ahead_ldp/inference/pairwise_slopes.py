@@ -152,12 +152,16 @@ class _Part:
             others = _product([x for j, x in enumerate(lifts) if j != k])
             self._into(self.found.margins, pair[side], (weight * others)[:, None] * slope)
         whole = weight * _product(lifts)
+        one, other = shares[0] @ interaction.table.sum(axis=1), shares[1] @ interaction.table.sum(axis=0)
+        most = (
+            np.minimum(one, other) - np.maximum(one + other - 1, 0.0)
+        ) / 2  # two of it from bound to bound (Frechet)
         if interaction.report is None:
-            one, other = shares[0] @ interaction.table.sum(axis=1), shares[1] @ interaction.table.sum(axis=0)
-            bounds = np.minimum(one, other) - np.maximum(one + other - 1, 0.0)  # Frechet
-            self._assume((whole * bounds / 2) ** 2)  # two of these reach from bound to bound
+            self._assume((whole * most) ** 2)
             return
-        self._into(self.found.coefficients, pair, whole[:, None] * by_coefficient)
+        unsure = np.sqrt(_quadratic(by_coefficient, interaction.covariance))
+        within = whole * np.minimum(1.0, np.divide(most, unsure, out=np.ones_like(most), where=unsure > most))
+        self._into(self.found.coefficients, pair, within[:, None] * by_coefficient)
         self._into(self.found.cells, pair, whole[:, None] * interaction.cell_slopes(*shares))
         self._assume(whole**2 * _inside_bins(interaction, *shares))
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ahead_ldp.adaptive_estimates import AdaptiveEstimate
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates import Estimate
+from ahead_ldp.inference.cell_estimates import CellReports
 from ahead_ldp.inference.margins import Margin
-from ahead_ldp.mechanisms.adaptive import Adaptive
-from ahead_ldp.protocol import Question, Run, Tallies, Wave, finish
+from ahead_ldp.mechanisms.adaptive import Adaptive, reports_of
+from ahead_ldp.protocol import Question, Run, Tallies, Wave, axes_of
 from ahead_ldp.slices import slices
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_PIECES = 16  # of equal width, beside the bins: where errors are told apart
+_PIECES = 128  # of equal width, beside the bins: where errors are told apart
 
 
 @dataclass(slots=True)
@@ -29,7 +31,7 @@ class AttributeRun:
     attribute: int
     told: list[str] = field(default_factory=list)  # groups that have answered
     people: int = 0  # who have
-    _history: list[Tallies] = field(default_factory=list)
+    _reports: list[CellReports] = field(default_factory=list)
     _running: Run | None = None
     _wave: Wave | None = None
     _result: Estimate | None = None
@@ -56,22 +58,19 @@ class AttributeRun:
         if self._wave is None:
             return
         mine = {name: tallies[self.group(name)] for name in self._wave}
-        self._history.append(mine)
+        self._reports += [reports_of(question, mine[name]) for name, question in self._wave.items()]
         self.told += [self.group(name) for name in mine]
         self.people += sum(tally.n for tally in mine.values())
         self._advance(mine)
 
-    def estimate(self) -> Estimate:
-        """What is known so far."""
-        return self._result if self._result is not None else finish(self.mechanism, self.schema, self._history)
-
     def density(self) -> Floats:
         """The shares of all codes so far, not negative, of sum 1."""
-        return _density(self.estimate())
+        return _density(AdaptiveEstimate.of(self.schema, axes_of(self.schema)[0], self._reports))
 
     def margin(self, bins: Ints) -> Margin:
-        """The density with its errors on the bins, cut further."""
-        size, estimate = self.schema.sizes[0], self.estimate()
+        """The density with its errors on the bins, cut further, when all waves are told."""
+        size, estimate = self.schema.sizes[0], self._result
+        assert estimate is not None
         parts = np.unique(np.concatenate([bins, np.arange(_PIECES + 1) * size // _PIECES]))
         lo, hi = parts[:-1].astype(float), parts[1:].astype(float)
         drawn = estimate.joint_errors(slices(self.schema, self.schema.names[0], lo, hi))

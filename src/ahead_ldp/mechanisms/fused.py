@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import floor, sqrt
+from math import log2, sqrt
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Schema
+from ahead_ldp.device.partition import Axis
 from ahead_ldp.fused_estimates import FusedEstimate
-from ahead_ldp.inference.interactions import Basis, GridReport, fit_interaction
-from ahead_ldp.inference.margins import Margin, coarser, equal_mass_borders
+from ahead_ldp.inference.columns import Columns
+from ahead_ldp.inference.grid_reports import GridReport, pooled
+from ahead_ldp.inference.interactions import Basis, fit_interaction, misfit
+from ahead_ldp.inference.margins import Margin, equal_mass_borders
 from ahead_ldp.inference.pairwise_models import PairwiseModel
 from ahead_ldp.mechanisms.adaptive import Adaptive
 from ahead_ldp.mechanisms.attribute_runs import AttributeRun
-from ahead_ldp.oracles import LinearOracle, Tally, choose_oracle
-from ahead_ldp.partitions import Partition
+from ahead_ldp.mechanisms.pair_grids import grid_question, grid_report, scales
+from ahead_ldp.oracles import Tally, choose_oracle
 from ahead_ldp.protocol import Group, Mechanism, Question, Run, axes_of
 
 Ints = NDArray[np.int64]
@@ -27,29 +30,39 @@ Floats = NDArray[np.float64]
 Pair = tuple[int, int]
 
 _SHARES = 2**20  # people are shared out to this grain
-_MOST_COLUMNS = 24
-_GRIDS = ("coarse", "fine")
-_COARSE = 4  # columns of a coarse grid
 _PAIRS = 0.2  # how the share of the pairs grows with the attributes
+_EARLY = {"coarse": (4.0, 0.0), "middle": (6.0, 2.0)}  # groups of a pair asked first: 2^x cells at most; 2^y times as
+# many as smooth dependence would be asked about
+_LATE = ("again", "fine")  # those that are asked with the last wave
+_GRIDS = (*_EARLY, *_LATE)
+_PILOT = 2  # the wave, from 0, with which pairs are asked first
 _GUESS = 100_000  # people behind a pair's question, where nothing tells
+_ROUGH = 1.0  # standard errors of a pair's misfit from which it counts as rough: to be wrong costs little
+_FEW = 2  # functions of each attribute that tell smooth dependence from rough
+_CLOSER = 2.5  # times ``fineness`` for rough dependence
+_GRAIN = 2.0**10  # decisions on the way to a question are rounded, so that machines agree (DESIGN, decision 3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fused(Mechanism):
-    """The default for two or more attributes: a tree for each, and one grid for each pair.
+    """The default for two or more attributes: a tree for each, and grids for each pair.
 
-    The trees are ``Adaptive``'s, side by side. With their last wave every pair is asked about two grids whose columns
-    have equal mass, by what the trees say then: a coarse one, which tells best how strongly the two go together, and
-    one as fine as its noise allows: a cell's mass is about a standard deviation of its estimate over ``fineness``.
-    ``single`` is the share of the people who are asked about one attribute; left out, it falls with the number of
-    pairs. ``waves`` is in how many waves the trees are asked. ``users``, the number of people expected, counts only
-    where pairs are asked before anybody has answered. Dependence is fitted on ``bins`` columns per attribute with
-    ``smoothness`` functions of each.
+    The trees are ``Adaptive``'s, side by side. With their third wave every pair is asked about two coarse grids whose
+    columns have equal mass, by what the trees say then, and with the last one about two more. A pair whose first grids
+    do not fit a smooth dependence is rough: then its part of the groups that its attributes' trees would ask from there
+    on is asked about grids of the pair instead. The finest grid is as fine as its noise allows: a cell's mass is about
+    a standard deviation of its estimate over ``fineness``.
+
+    ``single`` is the share of the people who are asked about one attribute if nothing is rough; left out, it falls with
+    the number of pairs. ``waves`` is in how many waves the trees are asked. ``users``, the number of people expected,
+    counts only where pairs are asked before anybody has answered. Dependence is fitted on ``bins`` columns per
+    attribute with ``smoothness`` functions of each.
 
     Privacy: a person draws a group without looking at the value and sends one report through an epsilon-LDP oracle,
-    about a partition of one or two attributes that depends on other people's reports only: the trees' questions are
-    their own mechanism's, and a grid's borders come from the reports of earlier waves. Groups and shares are fixed
-    before the first report. All the rest, margins, interactions and fitting, is post-processing.
+    about a partition of one or two attributes that depends on other people's reports only. The trees' questions are
+    their own mechanism's; whether a group is asked about its attribute or about a pair, which pair, and the borders and
+    fineness of a grid come from the reports of earlier waves. Groups and shares are fixed before the first report.
+    All the rest, margins, interactions and fitting, is post-processing.
     """
 
     name: ClassVar[str] = "fused"
@@ -76,7 +89,7 @@ class Fused(Mechanism):
                 raise ValueError(f"expected {name} to be an integer >= {least}, got {getattr(self, name)!r}")
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
-        """The groups of every attribute's tree, and for each pair one for a coarse grid and one for a fine grid."""
+        """The groups of every attribute's tree, and for each pair two that are asked early and two that are late."""
         several, pairs = _several(schema), list(combinations(_several(schema), 2))
         alone = self._alone(len(several))
         found = []
@@ -89,31 +102,43 @@ class Fused(Mechanism):
         return (*found, *(Group(_group(pair, grid), share) for pair in pairs for grid in _GRIDS))
 
     def run(self, schema: Schema) -> Run:
-        """The trees side by side; with their last wave, the pairs."""
-        several = _several(schema)
+        """The trees side by side; the pairs' grids with their third wave and the last, and in between if need be."""
+        axes, several = axes_of(schema), _several(schema)
         trees = {a: AttributeRun(self._tree(), _only(schema, a), a) for a in several}
         pairs = list(combinations(several, 2))
-        bins, reports, told = _even_bins(schema, self.bins), dict[Pair, list[GridReport]](), 0
         last = max((t.waves for t in trees.values()), default=0) - 1
+        pilot = min(_PILOT, max(last - 1, 1), last)
+        told: dict[Pair, list[GridReport]] = {p: [] for p in pairs}
+        columns, rough, finest, people = dict[int, Columns](), set[Pair](), dict[Pair, float](), 0
         for number in range(last + 1):
-            wave: dict[str, Question] = {}
-            for tree in trees.values():
-                wave |= tree.ask()
-            if number == last and pairs:
-                densities, axes = {a: tree.density() for a, tree in trees.items()}, axes_of(schema)
-                bins = {a: equal_mass_borders(densities[a], axes[a], self.bins) for a in several}
-                finest = self._columns(schema, trees, len(pairs))
-                for grid, columns in zip(_GRIDS, (min(_COARSE, finest), finest), strict=True):
-                    cuts = {a: coarser(densities[a], bins[a], axes[a], columns) for a in several}
-                    wave |= {_group(p, grid): self._question(schema, p, [cuts[a] for a in p]) for p in pairs}
-            tallies = yield wave
-            for tree in trees.values():
-                tree.tell(tallies)
+            asked = {a: tree.ask() for a, tree in trees.items()}
+            grids: dict[str, tuple[Pair, float]] = {}  # groups that are asked about 2^x cells of a pair
+            if number == pilot and pairs:
+                densities, everybody = {a: tree.density() for a, tree in trees.items()}, self._people(schema, trees)
+                columns = {a: Columns.of(densities[a], axes[a], self.bins) for a in several}
+                finest = dict.fromkeys(pairs, self._finest(everybody, len(several), None))
+                grids |= {_group(p, g): (p, min(x, finest[p] + y)) for p in pairs for g, (x, y) in _EARLY.items()}
+            if number == pilot + 1 and pairs:
+                masses = {a: np.add.reduceat(densities[a], columns[a].bins[:-1]) for a in several}
+                rough = {p for p in pairs if self._misfit(axes, p, masses, told[p]) > _ROUGH}
+                later = (last - pilot) / (last + 1)
+                finest |= dict.fromkeys(rough, self._finest(everybody, len(several), later))
+            if rough:
+                grids |= _instead(asked, rough, finest, number)
             if number == last:
-                names = {p: [_group(p, grid) for grid in _GRIDS] for p in pairs}
-                reports = {p: [_report(wave[g], tallies[g], bins) for g in groups] for p, groups in names.items()}
-                told = sum(tallies[g].n for groups in names.values() for g in groups)
-        return self._estimate(schema, trees, bins, reports, told)
+                for p in pairs:
+                    two = scales(finest[p], p in rough)[-len(_LATE) :]
+                    grids |= {_group(p, name): (p, two[k % len(two)]) for k, name in enumerate(_LATE)}
+            wave = {g: grid_question(schema, p, columns, cells, self.epsilon) for g, (p, cells) in grids.items()}
+            wave |= {g: question for mine in asked.values() for g, question in mine.items() if g not in grids}
+            tallies = yield wave
+            for a, tree in trees.items():
+                silent = {g: Tally.empty(q.oracle.outcomes) for g, q in asked[a].items() if g in grids}
+                tree.tell({**tallies, **silent})
+            for g, (p, _) in grids.items():
+                told[p].append(grid_report(wave[g], tallies[g], columns))
+                people += tallies[g].n
+        return self._estimate(schema, trees, columns, {p: pooled(reports) for p, reports in told.items()}, people)
 
     def _alone(self, attributes: int) -> float:
         """The share of the people who are asked about single attributes."""
@@ -124,36 +149,48 @@ class Fused(Mechanism):
     def _tree(self) -> Adaptive:
         return Adaptive(epsilon=self.epsilon, waves=self.waves)
 
-    def _columns(self, schema: Schema, trees: Mapping[int, AttributeRun], pairs: int) -> int:
-        """g for the pairs' grids, such that a cell's standard deviation is ``fineness`` times its mass 1 / g^2."""
-        people = sum(t.people for t in trees.values())
+    def _people(self, schema: Schema, trees: Mapping[int, AttributeRun]) -> float:
+        """How many there are in all, by those of the trees' groups that have answered."""
         shares = {g.id: g.share for g in self.groups(schema)}
-        told = sum(shares[group] for t in trees.values() for group in t.told)
-        each = (1 - self._alone(len(trees))) / pairs / len(_GRIDS)
+        people, told = sum(t.people for t in trees.values()), sum(shares[g] for t in trees.values() for g in t.told)
         if people:
-            expected = people / told * sum(shares.values()) * each
-        else:
-            expected = _GUESS if self.users is None else self.users * each
-        noise = choose_oracle(self.epsilon, 64).oracle.contrast_variance(1) / max(expected, 1.0)
-        steady = round(sqrt(self.fineness / sqrt(noise)) * 2**30) / 2**30
-        return max(2, min(_MOST_COLUMNS, floor(steady + 0.5)))
+            return people / told * sum(shares.values())
+        pairs = len(trees) * (len(trees) - 1) / 2
+        if self.users is None:
+            return _GUESS * pairs * len(_GRIDS) / (1 - self._alone(len(trees)))
+        return self.users
 
-    def _question(self, schema: Schema, pair: Pair, borders: Sequence[Ints]) -> Question:
-        partition = Partition.grid(axes_of(schema, pair), [b[1:-1].tolist() for b in borders])
-        return Question(pair, partition, choose_oracle(self.epsilon, partition.cells).oracle)
+    def _finest(self, everybody: float, attributes: int, later: float | None) -> float:
+        """c, such that the finest of a pair's grids has 2^c cells: their sd is ``fineness`` times their mass.
+
+        ``later`` is the share of the trees' groups that rough pairs get; None: dependence is smooth.
+        """
+        alone, fineness = self._alone(attributes), self.fineness
+        share = (1 - alone) / len(_GRIDS)  # of one group
+        if later is not None:
+            share, fineness = 2 * share + later * alone, _CLOSER * fineness
+        expected = everybody * share / (attributes * (attributes - 1) / 2)
+        noise = choose_oracle(self.epsilon, 64).oracle.contrast_variance(1) / max(expected, 1.0)
+        return float(max(1, round(log2(fineness / sqrt(noise)))))
+
+    def _misfit(self, axes: Sequence[Axis], pair: Pair, masses: Mapping[int, Floats], told: list[GridReport]) -> float:
+        """How far a pair's first grids are from a smooth dependence, in standard errors."""
+        one, other = (Basis.of(masses[a], _FEW, axes[a].nominal, axes[a].missing) for a in pair)
+        found = misfit(masses[pair[0]], masses[pair[1]], (one, other), told)
+        return round(found * _GRAIN) / _GRAIN
 
     def _estimate(
         self,
         schema: Schema,
         trees: Mapping[int, AttributeRun],
-        bins: Mapping[int, Ints],
+        columns: Mapping[int, Columns],
         reports: Mapping[Pair, Sequence[GridReport]],
         told: int,
     ) -> FusedEstimate:
-        axes = axes_of(schema)
-        margins = []
-        for a in range(len(axes)):
-            margin = trees[a].margin(bins[a]) if a in trees else _sure()
+        axes, margins = axes_of(schema), []
+        for a, axis in enumerate(axes):
+            bins = columns[a].bins if a in columns else _even_bins(axis, self.bins)
+            margin = trees[a].margin(bins) if a in trees else _sure()
             margins.append(margin.agreed(_column_sums(reports, margin, a)))
         bases = {a: Basis.of(margins[a].masses, self.smoothness, axes[a].nominal, axes[a].missing) for a in trees}
         pairs = {
@@ -164,15 +201,24 @@ class Fused(Mechanism):
         return FusedEstimate(schema, PairwiseModel(tuple(margins), pairs, people), len(trees) <= 2)
 
 
-def _report(question: Question, tally: Tally, bins: Mapping[int, Ints]) -> GridReport:
-    """What a pair's group said, on the bins of its attributes."""
-    oracle, partition = question.oracle, question.partition
-    assert isinstance(oracle, LinearOracle)
-    first, second = (np.unique(partition.lo[:, k]) for k in (0, 1))
-    values = oracle.estimate(tally).reshape(first.size, second.size)
-    rows, columns = (np.searchsorted(bins[a], s) for a, s in zip(question.attributes, (first, second), strict=True))
-    variance = oracle.contrast_variance(tally.n) if tally.n else float("inf")
-    return GridReport(rows, columns, values, variance)
+def _instead(
+    asked: Mapping[int, Mapping[str, Question]], rough: set[Pair], finest: Mapping[Pair, float], number: int
+) -> dict[str, tuple[Pair, float]]:
+    """The groups of trees that are asked about rough pairs of their attribute instead, and the sizes of their grids.
+
+    The groups of an attribute are dealt to all its pairs, wave after wave; what smooth pairs get stays with the tree.
+    """
+    found: dict[str, tuple[Pair, float]] = {}
+    turn = dict.fromkeys(rough, 0)
+    for a, groups in asked.items():
+        mine = sorted(p for p in finest if a in p)
+        for k, group in enumerate(groups):
+            pair = mine[(number * len(groups) + k) % len(mine)]
+            if pair in rough:
+                sizes = scales(finest[pair], True)
+                found[group] = pair, sizes[turn[pair] % len(sizes)]
+                turn[pair] += 1
+    return found
 
 
 def _column_sums(
@@ -193,10 +239,8 @@ def _sure() -> Margin:
     return Margin(np.ones(1), np.array([0, 1]), np.array([0, 1]), np.zeros((1, 1)))
 
 
-def _even_bins(schema: Schema, bins: int) -> dict[int, Ints]:
-    return {
-        a: equal_mass_borders(np.full(axis.size, 1 / axis.size), axis, bins) for a, axis in enumerate(axes_of(schema))
-    }
+def _even_bins(axis: Axis, bins: int) -> Ints:
+    return equal_mass_borders(np.full(axis.size, 1 / axis.size), axis, bins)
 
 
 def _only(schema: Schema, attribute: int) -> Schema:
