@@ -1,6 +1,6 @@
-"""``python -m benchmarks [NAME ...] [--quick] [--out DIR]``: measure, print, and write what was found.
+"""``python -m benchmarks [NAME ...] [--quick] [--page] [--out DIR]``: measure, print, and write what was found.
 
-A full run of all benchmarks also writes ``docs/benchmarks.md``.
+A full run of all benchmarks also writes ``docs/benchmarks.md``; with ``--page`` a run of some replaces their sections.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PREFACE = """# Benchmarks
 $ make bench
 ```
 
-The latest result of this command, which also writes this page. Times are CPU seconds of one core, the best of several;
-what is compared is measured side by side in one run, unless the table says otherwise. `MISSED` marks a promise that
-this run did not keep.
+The latest result of this command, which also writes this page; `python -m benchmarks NAME --page` measures one section
+anew. Times are CPU seconds of one core, the best of several; what is compared is measured side by side in one run,
+unless the table says otherwise. `MISSED` marks a promise that this run did not keep.
 """
 
 
@@ -33,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed and memory.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; left out: all")
     parser.add_argument("--quick", action="store_true", help="small sizes, one round: a look, not a measurement")
+    parser.add_argument("--page", action="store_true", help="put these sections into docs/benchmarks.md")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "bench", help="folder for JSON and Markdown")
     asked = parser.parse_args(arguments)
     if unknown := sorted(set(asked.names) - set(BENCHMARKS)):
@@ -47,6 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not asked.names and not asked.quick:
         PAGE.write_text(page(sections), encoding="utf-8")
         print(f"written: {PAGE.relative_to(ROOT)}", file=sys.stderr)
+    elif asked.page and not asked.quick:
+        PAGE.write_text(merged(PAGE.read_text("utf-8"), sections), encoding="utf-8")
     return 0
 
 
@@ -65,6 +68,16 @@ def write(sections: dict[str, Section], sizes: Sizes, out: Path) -> None:
 def page(sections: dict[str, Section]) -> str:
     """All sections as one page."""
     return "\n".join([PREFACE, f"Measured on: {machine()}.\n", *map(markdown, sections.values())])
+
+
+def merged(before: str, sections: dict[str, Section]) -> str:
+    """A page with these sections in the place of those of the same title, or at its end; each says what it ran on."""
+    head, *others = before.split("\n## ")
+    parts = {part.partition("\n")[0]: part for part in others}
+    for section in sections.values():
+        title, _, rest = markdown(section).removeprefix("## ").partition("\n")
+        parts[title] = f"{title}\n\nMeasured apart, on: {machine()}.\n{rest}"
+    return "\n## ".join([head, *parts.values()])
 
 
 if __name__ == "__main__":

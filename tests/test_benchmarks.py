@@ -97,3 +97,16 @@ def test_memory_is_measured_in_a_process_of_its_own():
     few = in_own_process(sys.executable, "benchmarks.memory", 10_000, 1024, False)["peak_over_base_mb"]
     many = in_own_process(sys.executable, "benchmarks.memory", 200_000, 1024, False)["peak_over_base_mb"]
     assert many - few > 0.9 * 190_000 * 128 / 1e6  # the reports themselves
+
+
+def test_sections_measured_apart_replace_those_of_their_title():
+    old = Section("One", ("what",), (("old",),), ("a note",), (), {})
+    kept = Section("Two", ("what",), (("kept",),), ("a note",), (), {})
+    new = Section("One", ("what",), (("new",),), ("a note",), (), {})
+    more = Section("Three", ("what",), (("more",),), ("a note",), (), {})
+    page = command.merged(command.page({"one": old, "two": kept}), {"one": new, "three": more})
+    assert [line for line in page.splitlines() if line.startswith("## ")] == ["## One", "## Two", "## Three"]
+    assert "| old |" not in page
+    assert page.count("Measured apart, on:") == 2
+    assert page.startswith(command.PREFACE)
+    assert command.merged(page, {"three": more}).count("| more |") == 1

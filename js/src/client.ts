@@ -5,7 +5,7 @@ import { checkDigest, concat, hex, isRecord, refuse, sha, unhex } from "./canoni
 import type { Value } from "./codes.js";
 import { atMost, parseEpsilon, type Ratio } from "./epsilon.js";
 import { batchOf, type Entry, type Ledger, type State } from "./ledger.js";
-import { checkWave, drawPayload, encodeBatch, type Policy, type Question } from "./question.js";
+import { checkWave, drawAny, encodeBatch, type Policy, type Question } from "./question.js";
 import { blind, blindWith, checkSignature, drawGroup, invert, reportId, tokenGroup, unblind } from "./tokens.js";
 import { below, SystemWords } from "./words.js";
 
@@ -37,9 +37,11 @@ export interface Receipt {
   payload: string;
 }
 
+/** `replaced` names attributes whose value did not fit, after the draw; it is told here, and kept and sent nowhere. */
 export interface Outcome {
   status: Status;
   receipt?: Receipt;
+  replaced?: string[];
 }
 
 /** Who signs a nonce, or a blinded one, for this person. */
@@ -113,8 +115,8 @@ export class Client {
     const record = await values(offer);
     return ledger.alone(async () => {
       const now = await ledger.entry(digest); // another tab may have been faster
-      if (!now || now.state === "reserved") await this.#draw(offer, record);
-      return this.#sendDue(digest);
+      const replaced = !now || now.state === "reserved" ? await this.#draw(offer, record) : [];
+      return { ...(await this.#sendDue(digest)), replaced };
     });
   }
 
@@ -188,17 +190,19 @@ export class Client {
     return kept;
   }
 
-  async #draw(offer: Offer, values: { [name: string]: Value }): Promise<void> {
+  async #draw(offer: Offer, values: { [name: string]: Value }): Promise<string[]> {
     const { ledger } = this.#options;
     const { digest } = offer.campaign;
     const { question } = offer;
     await ledger.reserve(digest, { wave: offer.wave, group: question.group, question: question.digest }, offer.fields, question.epsilon, this.#limits());
     const token = await ledger.token(digest);
     const nonce = unhex(token.nonce);
-    const payload = drawPayload(question, values, new SystemWords());
+    const replaced: string[] = [];
+    const payload = drawAny(question, values, new SystemWords(), replaced);
     const parts = [await reportId(nonce), payload];
     if (offer.campaign.key) parts.push(nonce, unhex(token.signature ?? refuse("the token is not signed")));
     await ledger.keepDrawn(digest, question.digest, encodeBatch(digest, question.digest, [concat(...parts)]), this.#notBefore(offer));
+    return replaced;
   }
 
   /** A random moment soon, so that the time of arrival says little about when the person was there. */
@@ -248,13 +252,13 @@ export class Client {
     const refused = isRecord(found) ? found["refused"] : null;
     if (isRecord(found) && found["accepted"] === 1 && Array.isArray(refused) && !refused.length) return "acknowledged";
     if (Array.isArray(refused) && refused.length === 1 && isRecord(refused[0])) return refused[0]["reason"] === "wave_closed" ? "late" : "rejected";
-    throw new Unreachable("no verdict from the server");
+    throw new Unreachable("no answer from the server");
   }
 
   async #state(digest: string): Promise<CampaignState> {
     const answer = await this.#request(`/v1/campaigns/${digest}/state`);
     const found: unknown = answer.ok ? await answer.json().catch(() => null) : null;
-    if (!isRecord(found) || typeof found["state"] !== "string") throw new Unreachable("no state from the server");
+    if (!isRecord(found) || typeof found["state"] !== "string") throw new Unreachable("no answer from the server");
     const waves = Array.isArray(found["waves"]) ? found["waves"] : [];
     const open = waves.filter(isRecord).find((wave) => wave["state"] === "open" && wave["number"] === found["wave"]);
     const closes = open?.["closes_at"];

@@ -78,12 +78,22 @@ export class Attribute {
     return this.edges ? this.edges.filter((edge) => edge <= number).length : number - this.lo;
   }
 
+  /** For a value that has no code: the nearer end; where it has no place in the order the code of a missing one, or `spare`. */
+  standIn(value: Value, spare: number): number {
+    const place = this.labels ? NaN : this.#place(value);
+    return place < this.lo ? 0 : place > this.hi ? this.orderedSize - 1 : (this.missingCode ?? spare);
+  }
+
   /** The number behind a value: days for a date, seconds for a time, else itself. */
   number(value: number | string): number {
-    const read = READERS[this.kind];
-    const number = read ? (typeof value === "string" ? read(value) : NaN) : typeof value === "number" ? value : NaN;
+    const number = this.#place(value);
     const legal = this.kind === "real" ? Number.isFinite(number) : Number.isSafeInteger(number);
     return legal ? number : notThis(this.name, `is not a value of kind ${this.kind}`);
+  }
+
+  #place(value: Value): number {
+    const read = READERS[this.kind];
+    return read ? (typeof value === "string" ? read(value) : NaN) : typeof value === "number" ? value : NaN;
   }
 }
 
@@ -104,7 +114,7 @@ function bounds(found: Fields, real: boolean): [number, number, number[] | null]
 /** A double from the shortest decimal string that reads back as the same one, written as Python writes it. */
 export function parseReal(text: unknown): number {
   const value = typeof text === "string" && text.trim() !== "" ? Number(text) : NaN;
-  if (!Number.isFinite(value) || realText(value) !== text) refuse("not the shortest decimal of a double");
+  if (!Number.isFinite(value) || realText(value) !== text) refuse("not an attribute");
   return value;
 }
 

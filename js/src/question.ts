@@ -5,7 +5,7 @@ import type { Attribute, Value } from "./codes.js";
 import { atMost, parseEpsilon, type Ratio } from "./epsilon.js";
 import { lawFrom, type Law } from "./laws.js";
 import { axisOf, partitionFrom, type Partition } from "./partition.js";
-import type { Words } from "./words.js";
+import { below, type Words } from "./words.js";
 
 const VERSION = 1;
 
@@ -63,12 +63,12 @@ export async function checkWave(data: Uint8Array, campaign: CampaignTerms, numbe
     const question = await checkQuestion(canonicalBytes(inner as Fields), campaign.schema, campaign.digest, policy);
     const { num, den } = campaign.epsilon;
     if (question.wave !== number || question.epsilon.num * den !== num * question.epsilon.den)
-      refuse("a question of another wave or epsilon");
+      refuse("not the wave of the pinned campaign");
     made.set(question.group, question);
   }
   const order = campaign.groups.filter(([group]) => made.has(group)).map(([group]) => group);
   if (!made.size || made.size !== questions.length || [...made.keys()].join("\n") !== order.join("\n"))
-    refuse("groups are not the campaign's, in order");
+    refuse("not the wave of the pinned campaign");
   return made;
 }
 
@@ -83,6 +83,20 @@ export interface CampaignTerms {
 /** The payload of one report. Call it once; resend its bytes, never redraw. */
 export function drawPayload(question: Question, values: { [name: string]: Value }, words: Words): Uint8Array {
   const codes = question.attributes.map((a) => a.code(values[a.name]));
+  return question.law.draw(question.partition.cell(codes), words);
+}
+
+/** The same for any values, fitting or not, with equal chance (decision 010); `replaced` takes the names of those that do not fit. */
+export function drawAny(question: Question, values: { [name: string]: Value }, words: Words, replaced: string[]): Uint8Array {
+  const codes = question.attributes.map((a) => {
+    const spare = Number(below(BigInt(a.size), words, 64));
+    try {
+      return a.code(values[a.name]);
+    } catch {
+      replaced.push(a.name);
+      return a.standIn(values[a.name], spare);
+    }
+  });
   return question.law.draw(question.partition.cell(codes), words);
 }
 

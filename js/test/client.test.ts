@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { hex, unhex } from "../src/canonical.js";
+import { Attribute, type Value } from "../src/codes.js";
 import { Client, type Offer, type OwnerPolicy } from "../src/client.js";
 import { emptyBook, Ledger, type Book, type Shelf } from "../src/ledger.js";
 import { FileShelf } from "../src/node.js";
@@ -156,16 +157,38 @@ test("a field is reported once in a lifetime unless a limit allows more", async 
   await ledger.checkBudget("f".repeat(64), ["town"], epsilon, {});
 });
 
-test("closed and refused reports end as such, and a value that does not fit sends nothing", async () => {
+test("closed and refused reports end as such", async () => {
   const late = set();
   late.server.verdict = { accepted: 0, refused: [{ index: 0, reason: "wave_closed" }] };
   assert.equal((await late.client.answer(CAMPAIGN.digest, yes, age)).status, "late");
   const bad = set();
   bad.server.verdict = { accepted: 0, refused: [{ index: 0, reason: "report_replayed" }] };
   assert.equal((await bad.client.answer(CAMPAIGN.digest, yes, age)).status, "rejected");
-  const unfit = set();
-  await assert.rejects(() => unfit.client.answer(CAMPAIGN.digest, yes, () => ({ age: 99 })), (error: Error) => !error.message.includes("99"));
-  assert.equal(unfit.server.received.length, 0);
+});
+
+test("a value that does not fit is answered like any other, and its owner told", async () => {
+  const lengths = new Set<number>();
+  for (const value of [20, 99, -1, 1e300, NaN, 7.5, "20", "", null, undefined]) {
+    const { client, server } = set();
+    const outcome = await client.answer(CAMPAIGN.digest, yes, () => ({ age: value }));
+    assert.equal(outcome.status, "acknowledged");
+    assert.deepEqual(outcome.replaced, value === 20 ? [] : ["age"]);
+    assert.equal(server.received.length, 1);
+    lengths.add((server.received[0] as string).length);
+  }
+  assert.ok(lengths.size <= Object.keys(WAVE.questions).length); // one for each group's question
+});
+
+test("beyond the ends counts as the nearer one, what has no place as missing or as a drawn code", () => {
+  const plain = { name: "a", kind: "integer", missing: "refused", missing_code: null, lo: 18, hi: 99, edges: null };
+  const age = new Attribute(plain);
+  for (const [value, code] of [[17, 0], [100, 81], [1e300, 81], [-Infinity, 0], [34.5, 7], ["34", 7], [null, 7]] as [Value, number][]) assert.equal(age.standIn(value, 7), code);
+  const pay = new Attribute({ ...plain, kind: "real", lo: "0.0", hi: "100.0", edges: ["50.0"], missing: "cell", missing_code: 2 });
+  for (const [value, code] of [[-0.5, 0], [100.5, 1], [Infinity, 1], [NaN, 2], ["50", 2]] as [Value, number][]) assert.equal(pay.standIn(value, 7), code);
+  const born = new Attribute({ ...plain, kind: "date", lo: 0, hi: 364 });
+  for (const [value, code] of [["1969-12-31", 0], ["2026-01-01", 364], ["yesterday", 7], [400, 7]] as [Value, number][]) assert.equal(born.standIn(value, 7), code);
+  const { lo, hi, edges, ...named } = plain;
+  assert.equal(new Attribute({ ...named, kind: "ordered", labels: ["S", "M"] }).standIn(5 as Value, 1), 1);
 });
 
 test("opting out wipes the outbox, keeps the charges, and answers nothing more", async () => {

@@ -6,6 +6,7 @@ server could observe is the same for every value. Each attack is one entry; the 
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,8 @@ from ahead_ldp.schema import as_schema
 from tests.client.fake import FakeServer, make_campaign
 
 REFUSALS = (QuestionRefused, LedgerRefused, Unreachable)
-VALUES = range(16)
+MISFITS = (-1, 16, 10**40, -math.inf, math.nan, 7.5, True, "a canary", "", b"7", None, object())
+VALUES = (*range(16), *MISFITS)
 PAIRS = as_schema(["pay=integer,0,15", "age=integer,0,15", "town=codes,4"])
 POLICY = OwnerPolicy("1", max_cells=64, fields={"pay": "salary", "age": "age", "town": "town"})
 
@@ -31,7 +33,7 @@ def never(offer):
     raise AssertionError("asked before the refusal")
 
 
-def respond(server: FakeServer, ledger: Ledger, code: int, policy: OwnerPolicy = POLICY, **options: Any):
+def respond(server: FakeServer, ledger: Ledger, code: object, policy: OwnerPolicy = POLICY, **options: Any):
     mine = Client(server, ledger, policy, jitter_s=0, **options)
     return mine.answer(server.name, lambda offer: True, lambda offer: {"pay": code, "age": 1, "town": 1})
 

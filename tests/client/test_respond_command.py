@@ -96,8 +96,6 @@ def test_another_name_for_the_same_field_must_be_declared(service, tmp_path, cap
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--value", f"pay={CANARY}00"], "outside the declared range"),
-        (["--value", f"pay=x{CANARY}x"], "not a value of kind integer"),
         (["--value", "age=3"], "a value for pay"),
         (["--value", "pay"], "NAME="),
         (["--values", "no-such-file"], "no-such-file"),
@@ -119,6 +117,31 @@ def test_what_a_script_may_not_is_named_without_the_value(service, tmp_path, cap
     assert str(CANARY) not in out + err
     _, progress = operator.call("GET", f"/v1/campaigns/{campaign.digest}/progress", role="analyst")
     assert sum(group["reports"] for group in progress["groups"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(f"{CANARY}00", "outside the declared range"), (f"x{CANARY}x", "not a value of kind integer")],
+)
+def test_a_value_that_does_not_fit(service, tmp_path, capsys, text, message):
+    """Whoever is there is told before anything is promised; unattended it is answered, with a note on this side."""
+    server, operator = service
+    campaign = make_campaign(epsilon="4")
+    operator.open(campaign)
+    words = ["respond", server.url, campaign.digest, "--ledger", tmp_path / "l.db", *FAST, "--value", f"pay={text}"]
+
+    def arrived():
+        _, progress = operator.call("GET", f"/v1/campaigns/{campaign.digest}/progress", role="analyst")
+        return sum(group["reports"] for group in progress["groups"])
+
+    code, out, err = run(capsys, *words)
+    assert (code, arrived()) == (2, 0)
+    assert message in err
+    assert str(CANARY) not in out + err
+    code, _, err = run(capsys, *words, "--yes")
+    assert (code, arrived()) == (0, 1)
+    assert "another was reported" in err
+    assert str(CANARY) not in err  # the receipt on the other stream has any digits
 
 
 def test_values_from_standard_input(service, tmp_path, capsys, monkeypatch):

@@ -19,7 +19,7 @@ from ahead_ldp.client import (
 )
 from ahead_ldp.device.entries import LedgerBusy, LedgerRefused, State
 from ahead_ldp.device.ledger import Ledger
-from ahead_ldp.device.refusals import QuestionRefused, ValueRefused
+from ahead_ldp.device.refusals import QuestionRefused
 from ahead_ldp.device.tokens import TokenRefused, report_id
 from ahead_ldp.schema import as_schema
 from tests.client.fake import KEY, FakeServer, OfficeSigner, make_campaign, make_office
@@ -240,15 +240,20 @@ def test_opting_out_withdraws_wipes_and_keeps_the_charge(ledger, tmp_path):
     assert batch not in (tmp_path / "device" / "ledger.db").read_bytes()  # overwritten, not only unlinked
 
 
-def test_a_value_that_does_not_fit_is_not_shown_and_can_be_mended(ledger):
+@pytest.mark.parametrize("misfit", [4711, -1, "4711", None])
+def test_a_value_that_does_not_fit_is_answered_and_the_owner_told(ledger, misfit):
     server = walk_in()
     mine = client(server, ledger)
-    with pytest.raises(ValueRefused) as caught:
-        mine.answer(server.name, yes, value(4711))
-    assert "4711" not in str(caught.value)
-    assert server.bodies == []
-    assert mine.answer(server.name, yes, value(4)).status == Status.ACKNOWLEDGED
+    outcome = mine.answer(server.name, yes, value(misfit))
+    assert (outcome.status, outcome.replaced) == (Status.ACKNOWLEDGED, ("pay",))
+    assert len(server.bodies) == 1
     assert ledger.spent()["salary"].reports == 1
+    assert mine.answer(server.name, never, never).replaced == ()  # nothing of it was kept
+
+
+def test_a_value_that_fits_is_not_replaced(ledger):
+    server = walk_in()
+    assert client(server, ledger).answer(server.name, yes, value(4)).replaced == ()
 
 
 def test_a_panel_member_keeps_the_group_and_waits():

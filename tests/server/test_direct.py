@@ -2,11 +2,14 @@
 
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
 
 import pytest
+import uvicorn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +18,7 @@ from ahead_ldp.device.frames import HEADER_LENGTH, Report, encode_batch
 from ahead_ldp.device.question import Policy
 from ahead_ldp.server.config import Settings
 from ahead_ldp.server.direct import LARGEST, DirectProtocol
-from ahead_ldp.server.embedded import start
+from ahead_ldp.server.embedded import knows, start
 from ahead_ldp.server.ingest import Ingest
 from ahead_ldp.server.store import SQLiteStore, StoreUnavailable
 from ahead_ldp.server.terms import draft
@@ -370,3 +373,29 @@ def test_sites_that_may_embed_are_named_in_every_answer(tmp_path, ways):
         opened = running.post(running.body(), b"origin: https://example.org")
         assert ways == ["short", "long", "long"]
         assert b"access-control-allow-origin: https://example.org" in opened.headers
+
+
+@pytest.mark.parametrize("version", ["0.44.0", "0.55.0", "1.0.0", "0.54.0.dev1", "unknown"])
+def test_another_uvicorn_serves_the_long_way(tmp_path, ways, monkeypatch, caplog, version):
+    """The short way extends what uvicorn has inside, so it is not taken where that was never tried."""
+    monkeypatch.setattr(uvicorn, "__version__", version)
+    with serving(tmp_path) as running:
+        assert running.post(running.body(3)).body == b'{"accepted":3,"refused":[]}'
+        assert running.stored == 4
+    assert set(ways) == {"long"}
+    assert "short_way_off" in caplog.messages
+
+
+def test_the_uvicorn_of_the_tests_is_known():
+    assert knows(uvicorn.__version__)
+    assert [knows(f"0.{minor}.0") for minor in (44, 45, 54, 55)] == [False, True, True, False]
+
+
+def test_without_the_insides_of_uvicorn_the_server_still_starts():
+    """A version may have moved what the short way extends: nothing is imported from there unless it is known."""
+    program = (
+        "import sys, uvicorn; uvicorn.__version__ = '9.9.9'\n"
+        "import ahead_ldp.server.embedded\n"
+        "assert 'ahead_ldp.server.direct' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

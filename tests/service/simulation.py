@@ -440,7 +440,7 @@ class Simulation:
 
     async def observe(self, book: Book, chain: dict[str, Any] | None = None) -> None:
         """Compare what is public with the book, and learn what became of reports whose answer was lost."""
-        book.observe(await self.fetch_chain(book) if chain is None else chain, self.latest)
+        book.observe(await self.fetch_chain(book) if chain is None else chain, self.world.now)
         if not book.live:  # its reports may be erased: who lost an answer asks again
             for sent in [s for s in book.reports.values() if s.status == MAYBE]:
                 await self.upload(book, (sent.wave, sent.group), [(sent, sent.frame, None)])

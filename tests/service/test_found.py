@@ -4,13 +4,15 @@ import hashlib
 import json
 from types import SimpleNamespace
 
+import pytest
+
 from ahead_ldp.server.chain import chain
 from ahead_ldp.server.closing import Closer
 from ahead_ldp.server.directory import Directory
 from ahead_ldp.server.store import StateChanged, WaveState
 from ahead_ldp.server.store.rows import WaveRow
 from tests.server.harness import batch, bench, reports
-from tests.service.bookkeeping import Sent, naive_counts
+from tests.service.bookkeeping import IN, Book, Sent, naive_counts
 
 
 def test_a_wave_that_was_open_again_while_it_was_counted_is_counted_anew(tmp_path):
@@ -98,6 +100,112 @@ def test_a_closer_that_was_asleep_does_not_stop_the_wave_again(tmp_path):
         assert service.wave_state(campaign, 1) == "open"
         events = [json.loads(event.body)["event"] for event in service.store.events()]
         assert "wave_closed" not in events
+
+
+def test_a_closer_that_falls_asleep_before_it_stops_the_wave_does_not_stop_it_again(tmp_path):
+    """Found by reading: it asked for its lease in one step and stopped the wave in the next, and slept in between."""
+    with bench(tmp_path) as service:
+        campaign = service.opened(minimum=5)
+        question = next(iter(service.questions(campaign, 1).values()))
+        assert service.call("POST", f"/campaigns/{campaign}/waves/1/close").status_code == 202
+        slow = service.store.lease_job(service.clock(), 1)
+
+        class Asleep(Closer):
+            def _stop(self, *args):
+                service.store.renew_job(slow.number, slow.lease, service.clock() + 1)  # all is well
+                service.clock.pass_(2)
+                service.app.round()  # another takes the job over, and a group is short
+                service.upload(campaign, batch(question, reports(question, 8)))
+                super()._stop(*args)
+
+        jobs = service.service.jobs
+        closer = Asleep(service.store, Directory(service.store), service.clock, 6.0, 1 << 16)
+        type(jobs)(service.store, closer, service.clock, 1)._work(slow)
+        assert service.wave_state(campaign, 1) == "open"
+        events = [json.loads(event.body)["event"] for event in service.store.events()]
+        assert "wave_closed" not in events
+
+
+def test_a_closer_that_slept_gives_up_no_group_of_a_wave_that_was_open_since(tmp_path):
+    """Found by reading. It found a group short; the wave was opened again, the group filled up, and it woke."""
+    with bench(tmp_path) as service:
+        campaign = service.opened(minimum=5)
+        question = next(iter(service.questions(campaign, 1).values()))
+        store = service.store
+
+        class Asleep(Closer):
+            def _void(self, terms, rows, wave, *how):
+                void_group = store.void_group
+
+                def late(*args, **options):
+                    store.set_wave_state(campaign, 1, WaveState.HELD, WaveState.OPEN, 1)
+                    service.upload(campaign, batch(question, reports(question, 8)))
+                    store.set_wave_state(campaign, 1, WaveState.OPEN, WaveState.HELD, 1, "counting again")
+                    void_group(*args, **options)
+
+                store.void_group = late
+                try:
+                    super()._void(terms, rows, wave, *how)
+                finally:
+                    del store.void_group
+
+        closer = Asleep(store, Directory(store), service.clock, 6.0, 1 << 16)
+        with pytest.raises(StateChanged):
+            closer.close(campaign, 1, finish=True)
+        assert store.counts(campaign, 1)[question.group] == 8
+        service.app.round()  # whoever held it last is gone: somebody else goes on
+        assert service.wave_state(campaign, 1) == "closed"
+
+
+def test_a_counted_report_is_not_called_withdrawn_once_it_is_erased(tmp_path):
+    """Found by a life: the campaign ended and its reports were past their retention before a withdrawal was read.
+
+    The answer was "withdrawn", which the report was not: it had been counted, and only its bytes were gone.
+    """
+    with bench(tmp_path) as service:
+        campaign = service.opened(minimum=5, retention_days=0, method={"name": "hio"})
+        nonce = bytes(32)
+        for k, question in enumerate(service.questions(campaign, 1).values()):
+            made = reports(question, 6, seed=k)
+            if not k:
+                made[0] = type(made[0])(hashlib.sha256(nonce).digest()[:16], made[0].payload)
+            service.upload(campaign, batch(question, made))
+        service.close(campaign, 1)
+        service.app.round()
+        events = [json.loads(event.body)["event"] for event in service.store.events()]
+        assert events[-2:] == ["wave_closed", "reports_deleted"]
+        answer = service.call("POST", f"/campaigns/{campaign}/withdrawals", "public", json={"nonce": nonce.hex()})
+        assert answer.status_code == 409
+
+
+def test_a_wave_has_its_time_by_the_clock_that_opened_it(tmp_path):
+    """Found by a life, and the fault of the books: a clock went back, and they took the latest time for the opening's.
+
+    The server had given up a short group at its second deadline, which was before theirs.
+    """
+    with bench(tmp_path) as service:
+        service.clock.pass_(-300)
+        method = {"name": "hio", "choices": {"oracle": "oue"}}
+        campaign = service.opened(minimum=5, closing={"kind": "deadline", "seconds": 600}, method=method)
+        book = Book(campaign, 5, 600, 30)
+
+        def look():
+            book.observe(service.call("GET", f"/campaigns/{campaign}/chain", "public").json(), service.clock())
+
+        look()
+        full, *_ = service.questions(campaign, 1).values()
+        made = reports(full, 8)
+        service.upload(campaign, batch(full, made))
+        for r in made:
+            sent = Sent(b"", r.report_id + r.payload, 1, full.group, IN)
+            book.reports[sent.id] = sent
+        for seconds, state in ((600, "open"), (599, "open"), (1, "closed")):  # extended once
+            service.clock.pass_(seconds)
+            service.app.round()
+            assert service.wave_state(campaign, 1) == state
+        look()
+        assert "void" in book.groups.values()
+        book.recount(service.clock())
 
 
 def test_every_problem_of_the_tallies_is_described(tmp_path):

@@ -63,6 +63,8 @@ def run(
                 ledger.opt_in()
             client = _client(url, campaign, ledger, values is None, limits, ways)
             outcome = _act(client, campaign, given, values)
+            for name in outcome.replaced:
+                printing.note(f"{name} is none of the declared values: another was reported in its place")
             if outcome.status is Status.QUEUED:
                 printing.note(f"sending at a random moment within {ways['jitter']} s; stopping now loses nothing")
                 outcome = client.deliver(campaign)
@@ -98,7 +100,11 @@ class _Person:
 
 
 class _Script:
-    """Answers that were given beforehand; whether they are all there is known before anything is promised."""
+    """Answers that were given beforehand; whether they are all there is known before anything is promised.
+
+    Whether they fit is said before that only if somebody is there to mend them; else a report goes out whatever they
+    are, because a missing one would tell (decision 010).
+    """
 
     def __init__(self, values: dict[str, object], yes: bool) -> None:
         self._values, self._yes = values, yes
@@ -107,7 +113,8 @@ class _Script:
         for attribute in offer.attributes:
             if attribute.name not in self._values and attribute.missing_code is None:
                 raise ValueError(f"expected a value for {attribute.name}")
-            attribute.code(self._parsed(attribute))  # refused now, before the report is promised
+            if not self._yes:
+                attribute.code(parse_value(attribute, self._values.get(attribute.name)))
         if self._yes:
             return True
         print(introduction(offer), file=sys.stderr)
@@ -117,7 +124,11 @@ class _Script:
         return {a.name: self._parsed(a) for a in offer.attributes}
 
     def _parsed(self, attribute: Attribute) -> object:
-        return parse_value(attribute, self._values.get(attribute.name))
+        value = self._values.get(attribute.name)
+        try:
+            return parse_value(attribute, value)
+        except ValueRefused:
+            return value  # a text that is no number: the client knows what to do with it
 
 
 def introduction(offer: Offer) -> str:

@@ -75,11 +75,16 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an attempt to answer ended, with the receipt once something was drawn."""
+    """How an attempt to answer ended, with the receipt once something was drawn.
+
+    ``replaced`` names the attributes whose value did not fit the declaration, right after the draw: something else was
+    reported in its place. It is told here, and written and sent nowhere.
+    """
 
     status: Status
     receipt: Receipt | None = None
     detail: str = ""
+    replaced: tuple[str, ...] = ()
 
 
 def privacy_sentence(epsilon: Fraction) -> str:

@@ -6,8 +6,10 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ahead_ldp.client.enrolment import Signer, obtain_token, own_group
+from ahead_ldp.client.fitting import fitted_payload
 from ahead_ldp.client.offers import Offer, Outcome, Receipt, Status
 from ahead_ldp.client.policy import OwnerPolicy
 from ahead_ldp.client.transport import JSON, Answer, Transport, Unreachable, as_transport
@@ -27,6 +29,7 @@ from ahead_ldp.device.entries import Entry, LedgerRefused, State, Token
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import Reason
 from ahead_ldp.device.tokens import report_id
+from ahead_ldp.device.words import SystemWords
 
 Consent = Callable[[Offer], bool]
 Values = Callable[[Offer], Mapping[str, object]]
@@ -53,7 +56,7 @@ class Client:
         refusal   whatever is refused is refused before the value is asked for, and the same for every value
         once      one draw per campaign; a retry sends the same bytes; nothing is sent before it is in the ledger
         silence   after consent nothing that follows depends on the value but the noisy payload itself, for every
-                  value that the campaign's declaration takes; another one is refused here and nothing is sent
+                  value there is: one that the declaration does not take is replaced, and the outcome says so
     """
 
     def __init__(
@@ -100,7 +103,8 @@ class Client:
                     return offer
                 if not consent(offer):
                     return Outcome(Status.DECLINED)
-                self._draw(offer, values)
+                replaced = self._draw(offer, values)
+                return replace(self._send_due(digest), replaced=replaced)
             return self._send_due(digest)
 
     def deliver(self, digest: str, attempts: int = 5) -> Outcome:
@@ -171,12 +175,13 @@ class Client:
         spent = self._ledger.spent()
         return Offer(campaign, wave, group, questions[group], fields, spent, state.closes_at)
 
-    def _draw(self, offer: Offer, values: Values) -> None:
+    def _draw(self, offer: Offer, values: Values) -> tuple[str, ...]:
         digest, question, limits = offer.campaign.digest, offer.question, self._policy.exact_limits()
         self._ledger.reserve(digest, offer.wave, offer.group, question.digest, offer.fields, question.epsilon, limits)
         token = self._ledger.token(digest)
-        payload = question.report(values(offer)).payload
+        payload, replaced = fitted_payload(question, values(offer), SystemWords())
         self._ledger.keep_drawn(digest, question.digest, batch_of_one(offer, token, payload), self._not_before(offer))
+        return replaced
 
     def _not_before(self, offer: Offer) -> int:
         """A random moment soon, so that the time of arrival says little about when the person was there."""

@@ -21,8 +21,8 @@ from ahead_ldp.server.lifecycle import short_groups
 from ahead_ldp.server.logs import event
 from ahead_ldp.server.problems import Problem
 from ahead_ldp.server.screens import WaveScreens, screen_wave
-from ahead_ldp.server.store.interface import StateChanged, Store
-from ahead_ldp.server.store.rows import CampaignState, QuestionRow, QuestionState, WaveRow, WaveState
+from ahead_ldp.server.store.interface import LeaseLost, StateChanged, Store
+from ahead_ldp.server.store.rows import CampaignState, Lease, QuestionRow, QuestionState, WaveRow, WaveState
 from ahead_ldp.server.terms import Terms, check_size
 from ahead_ldp.sessions import ReplayMismatch, Session
 
@@ -73,14 +73,15 @@ class Closer:
         void_short: bool = False,
         void_all: bool = False,
         resume: bool = False,
-        alive: Callable[[], None] = lambda: None,
+        lease: Callable[[], Lease] | None = None,
     ) -> Closed:
         """Close a wave, or hold it if its screens say so.
 
         ``void_short`` gives up groups below the minimum (past their second deadline, or because the campaign ends
         here), else such a wave goes on and the caller is told; ``release`` counts a held wave whatever its screens
         said; ``void_all`` gives up the whole wave; ``finish`` ends the campaign with it. ``resume`` goes on where a
-        closer died, and stops no wave by itself: ``NotHeld`` if it is not stopped.
+        closer died, and stops no wave by itself: ``NotHeld`` if it is not stopped. ``lease`` is the closer's, kept
+        while it counts; without it a wave is not stopped, in one step with that: ``LeaseLost``.
         """
         terms = self.directory.terms(campaign)
         wave = self._wave(campaign, number)
@@ -89,41 +90,47 @@ class Closer:
         if wave.state in (WaveState.CLOSED, WaveState.VOID):
             return self._outcome(campaign, number)
         if wave.state is WaveState.OPEN:
-            alive()  # who was asleep for so long that another did it must not stop the wave again
-            self._stop(campaign, number, FINISHING if finish else GIVING_UP_SHORT if void_short else COUNTING)
+            self._stop(campaign, number, FINISHING if finish else GIVING_UP_SHORT if void_short else COUNTING, lease)
             wave = self._wave(campaign, number)
+            if wave.state is WaveState.OPEN:
+                raise StateChanged(f"expected wave {number} to be held, another closer opened it again")
         intent = wave.note.partition(" ")[0]
         finish = finish or intent == FINISHING
         void_short = void_short or intent in (GIVING_UP_SHORT, FINISHING)
         rows = self.store.questions(campaign, number)
-        self._void(terms, rows, number, void_short, void_all)
+        self._void(terms, rows, wave, void_short, void_all)
         rows = self.store.questions(campaign, number)
         session = self._session(terms, number)
-        counted = [self._count(terms, session, row, alive) for row in rows]
+        counted = [self._count(terms, session, row, lease) for row in rows]
         if not release and not void_all and self._screened(terms, session, number, counted).hold:
             event("wave_held", campaign=campaign, wave=number)
             return self._outcome(campaign, number)
         self._freeze(terms, session, wave, counted, finish)
         return self._outcome(campaign, number)
 
-    def _stop(self, campaign: str, number: int, intent: str) -> None:
+    def _stop(self, campaign: str, number: int, intent: str, lease: Callable[[], Lease] | None) -> None:
         note = f"{intent} {secrets.token_hex(8)}"  # no two holds are alike: a count belongs to one of them
+        move, held_by = (WaveState.OPEN, WaveState.HELD), None if lease is None else lease()
         try:
-            self.store.set_wave_state(campaign, number, WaveState.OPEN, WaveState.HELD, self.clock(), note)
+            self.store.set_wave_state(campaign, number, *move, self.clock(), note, lease=held_by)
+        except LeaseLost:  # who was asleep for so long that another did it must not stop the wave again
+            raise
         except StateChanged:  # another closer was faster; what follows is the same for both
             return
 
-    def _void(self, terms: Terms, rows: Sequence[QuestionRow], number: int, void_short: bool, void_all: bool) -> None:
+    def _void(self, terms: Terms, rows: Sequence[QuestionRow], wave: WaveRow, void_short: bool, void_all: bool) -> None:
+        """Give short groups up, or open the wave again; neither if the hold that they were found in has ended."""
+        number, hold = wave.number, wave.note
         counts = self.store.counts(terms.digest, number)
         standing = {row.group for row in rows if row.state is not QuestionState.VOID}
         counts = {group: n for group, n in counts.items() if group in standing}
         short = tuple(counts) if void_all else short_groups(counts, terms.campaign.minimum)
         if short and not void_short and not void_all:
-            self.store.set_wave_state(terms.digest, number, WaveState.HELD, WaveState.OPEN, self.clock())
+            self.store.set_wave_state(terms.digest, number, WaveState.HELD, WaveState.OPEN, self.clock(), hold=hold)
             raise Problem("below_minimum", f"{len(short)} of {len(counts)} groups")
         for group in short:
             body = audit_event("group_void", terms.digest, wave=number, group=group)
-            self.store.void_group(terms.digest, number, group, self.clock(), body)
+            self.store.void_group(terms.digest, number, group, self.clock(), body, hold=hold)
             event("group_void", campaign=terms.digest, wave=number, group=group)
 
     def _session(self, terms: Terms, number: int) -> Session:
@@ -137,7 +144,11 @@ class Closer:
             raise Problem("wrong_state", "another process closed the wave")
         return session
 
-    def _count(self, terms: Terms, session: Session, row: QuestionRow, alive: Callable[[], None]) -> Counted:
+    def _count(self, terms: Terms, session: Session, row: QuestionRow, lease: Callable[[], Lease] | None) -> Counted:
+        def alive() -> None:
+            if lease is not None and not self.store.renew_job(*lease()):
+                raise LeaseLost("another process took the job over")
+
         oracle = session.wave[row.group].oracle
         if row.state is QuestionState.VOID:
             return no_reports(row.group, row.digest, oracle)

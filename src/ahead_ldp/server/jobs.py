@@ -16,7 +16,16 @@ from ahead_ldp.server.lifecycle import Close, Extend, due
 from ahead_ldp.server.logs import event
 from ahead_ldp.server.problems import Problem
 from ahead_ldp.server.store.interface import StateChanged, Store, StoreUnavailable
-from ahead_ldp.server.store.rows import CampaignRow, CampaignState, Job, JobState, QuestionState, WaveRow, WaveState
+from ahead_ldp.server.store.rows import (
+    CampaignRow,
+    CampaignState,
+    Job,
+    JobState,
+    Lease,
+    QuestionState,
+    WaveRow,
+    WaveState,
+)
 
 CLOSE = "close"
 _DAY_S = 86_400
@@ -125,12 +134,11 @@ class Jobs:
     def _do(self, job: Job) -> dict[str, Any]:
         args = json.loads(job.args)
 
-        def alive() -> None:
+        def lease() -> Lease:
             assert job.lease is not None
-            if not self.store.renew_job(job.number, job.lease, self.clock() + self.lease_s):
-                raise Problem("wrong_state", "another process took the job over")
+            return Lease(job.number, job.lease, self.clock() + self.lease_s)
 
-        return self.closer.close(args["campaign"], args["wave"], alive=alive, **args["options"]).record()
+        return self.closer.close(args["campaign"], args["wave"], lease=lease, **args["options"]).record()
 
     def _retain(self, campaign: CampaignRow) -> None:
         days = self.closer.directory.terms(campaign.digest).campaign.record["retention_days"]

@@ -64,7 +64,7 @@ class Model:
                 return Withdrawal.TOO_LATE
             self.entries[name] = Entry(-1, 0, "", "withdrawn")
             return Withdrawal.BURIED
-        if entry.place != "in":
+        if entry.place == "withdrawn" or (entry.wave, entry.group) in self.void:
             return Withdrawal.GONE
         if self.waves[entry.wave] != "open":
             return Withdrawal.TOO_LATE

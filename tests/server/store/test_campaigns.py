@@ -2,7 +2,16 @@
 
 import pytest
 
-from ahead_ldp.server.store import CampaignState, NotFound, QuestionState, StateChanged, WaveState, open_store
+from ahead_ldp.server.store import (
+    CampaignState,
+    Lease,
+    LeaseLost,
+    NotFound,
+    QuestionState,
+    StateChanged,
+    WaveState,
+    open_store,
+)
 from tests.server.store.support import (
     CAMPAIGN,
     CLOSED,
@@ -105,6 +114,39 @@ def test_held_waves_take_nothing_and_open_again(store):
     assert store.add_reports([batch("ab")]) == [bytes([CLOSED] * 2)]
     store.set_wave_state(CAMPAIGN, 1, WaveState.HELD, WaveState.OPEN, 201)
     assert store.add_reports([batch("ab")]) == [bytes(2)]
+
+
+def test_only_the_holder_of_a_lease_stops_a_wave(store):
+    open_campaign(store)
+    store.add_job("close 1", "close", b"", 10)
+    first = store.lease_job(20, 30)
+    second = store.lease_job(50, 30)
+    stop = (CAMPAIGN, 1, WaveState.OPEN, WaveState.HELD, 51, "closing")
+    with pytest.raises(LeaseLost):
+        store.set_wave_state(*stop, lease=Lease(first.number, first.lease, 900))
+    assert store.waves(CAMPAIGN)[0].state is WaveState.OPEN
+    assert store.job(first.number).lease_until == 80
+    store.set_wave_state(*stop, lease=Lease(second.number, second.lease, 900))
+    assert store.waves(CAMPAIGN)[0].state is WaveState.HELD
+    assert store.job(first.number).lease_until == 900
+
+
+def test_what_was_found_in_one_hold_is_not_done_in_another(store):
+    open_campaign(store)
+    store.add_reports([batch("abc")])
+    for note in ("first", "second"):
+        store.set_wave_state(CAMPAIGN, 1, WaveState.OPEN, WaveState.HELD, 200, note)
+        if note == "first":
+            store.set_wave_state(CAMPAIGN, 1, WaveState.HELD, WaveState.OPEN, 201, hold="first")
+            with pytest.raises(StateChanged):
+                store.void_group(CAMPAIGN, 1, GROUPS[0], 202, hold="")  # it is open, and held by nobody
+    with pytest.raises(StateChanged):
+        store.void_group(CAMPAIGN, 1, GROUPS[0], 202, hold="first")
+    with pytest.raises(StateChanged):
+        store.set_wave_state(CAMPAIGN, 1, WaveState.HELD, WaveState.OPEN, 202, hold="first")
+    assert (store.waves(CAMPAIGN)[0].note, store.counts(CAMPAIGN, 1)[GROUPS[0]]) == ("second", 3)
+    store.void_group(CAMPAIGN, 1, GROUPS[0], 203, hold="second")
+    assert store.counts(CAMPAIGN, 1)[GROUPS[0]] == 0
 
 
 def test_moves_that_are_none_are_mistakes(store):

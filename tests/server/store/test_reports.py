@@ -197,6 +197,7 @@ def test_retention_deletes_reports_and_keeps_ids(store):
     assert stored(store) == set()
     assert store.questions(CAMPAIGN, 1)[0].n == 3
     assert store.add_reports([batch("ab", change=1), batch("c")]) == [bytes([REPLAYED] * 2), bytes([KNOWN])]
+    assert store.withdraw(CAMPAIGN, report("a")[0], 302) == Withdrawal.TOO_LATE  # it was counted
     assert [e.body for e in store.events()] == [b"deleted"]
 
 

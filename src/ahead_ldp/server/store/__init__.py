@@ -10,6 +10,7 @@ from ahead_ldp.server.store.backups import Ended, Restored, prepare, restore_fil
 from ahead_ldp.server.store.binding import reports_digest
 from ahead_ldp.server.store.events import check_chain, event_digest
 from ahead_ldp.server.store.interface import (
+    LeaseLost,
     NotFound,
     SchemaMismatch,
     StateChanged,
@@ -29,6 +30,7 @@ from ahead_ldp.server.store.rows import (
     FrozenGroup,
     Job,
     JobState,
+    Lease,
     NewQuestion,
     NewWave,
     Outcome,
@@ -53,6 +55,8 @@ __all__ = [
     "FrozenGroup",
     "Job",
     "JobState",
+    "Lease",
+    "LeaseLost",
     "NewQuestion",
     "NewWave",
     "NotFound",

@@ -24,6 +24,7 @@ from ahead_ldp.server.store.rows import (
     FrozenGroup,
     Job,
     JobState,
+    Lease,
     NewWave,
     QuestionRow,
     RoleToken,
@@ -43,6 +44,10 @@ class StoreUnavailable(StoreError):
 
 class StateChanged(StoreError):
     """A compare and swap found another state than expected; read again before deciding anew."""
+
+
+class LeaseLost(StateChanged):
+    """The job is not the caller's any more: its lease ran out, and another may have done it meanwhile."""
 
 
 class NotFound(StoreError):
@@ -120,10 +125,15 @@ class Store(Protocol):
         now: int,
         note: str = "",
         event: bytes | None = None,
+        *,
+        lease: Lease | None = None,
+        hold: str | None = None,
     ) -> None:
         """OPEN to HELD, HELD to OPEN, either to VOID (all its reports are deleted). CLOSED comes from ``freeze_wave``.
 
-        When this returns with HELD, no report of the wave comes or goes any more: count at leisure.
+        When this returns with HELD, no report of the wave comes or goes any more: count at leisure. With a ``lease``
+        it is renewed in the same step, and nothing happens without it: ``LeaseLost``. With a ``hold`` the wave must
+        be held under this note: one that was open since is ``StateChanged``.
         """
 
     def extend_wave(
@@ -131,8 +141,13 @@ class Store(Protocol):
     ) -> None:
         """Give an open wave a new deadline; ``extensions`` is the expected number of earlier ones."""
 
-    def void_group(self, campaign: str, wave: int, group: str, now: int, event: bytes | None = None) -> None:
-        """Delete the reports of one group uncounted; it takes no more. Again: changes nothing. Not once closed."""
+    def void_group(
+        self, campaign: str, wave: int, group: str, now: int, event: bytes | None = None, *, hold: str | None = None
+    ) -> None:
+        """Delete the reports of one group uncounted; it takes no more. Again: changes nothing. Not once closed.
+
+        ``hold`` as in ``set_wave_state``.
+        """
 
     def freeze_wave(
         self,

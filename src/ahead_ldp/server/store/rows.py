@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 ID_LENGTH = 16
 HASH_LENGTH = 32
@@ -51,10 +52,10 @@ ACCEPTED = frozenset({Outcome.NEW, Outcome.KNOWN})
 
 
 class Withdrawal(StrEnum):
-    """What a withdrawal did. After REMOVED, GONE and BURIED the report is not in, and never will be."""
+    """What a withdrawal did. After REMOVED, GONE and BURIED the report was not counted, and never will be."""
 
     REMOVED = "removed"  # the report left its chunk in this call
-    GONE = "gone"  # it was withdrawn before
+    GONE = "gone"  # it was withdrawn before, or deleted with its group
     BURIED = "buried"  # the id was unknown; a report under it that still is on its way will be refused
     TOO_LATE = "too_late"  # its wave is no longer open; for an unknown id: no wave of the campaign is
 
@@ -191,6 +192,14 @@ class Job:
     result: bytes | None
     created_at: int
     not_before: int
+
+
+class Lease(NamedTuple):
+    """A worker's hold on a job, and until when it is to be kept."""
+
+    job: int
+    lease: str
+    until: int
 
 
 @dataclass(frozen=True, slots=True)

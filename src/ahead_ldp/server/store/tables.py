@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from ahead_ldp.server.store import campaigns, events, jobs, notes, role_tokens, uploads, waves
-from ahead_ldp.server.store.interface import NotFound
+from ahead_ldp.server.store.interface import LeaseLost, NotFound
 from ahead_ldp.server.store.rows import (
     ID_LENGTH,
     Batch,
@@ -21,6 +21,7 @@ from ahead_ldp.server.store.rows import (
     FrozenGroup,
     Job,
     JobState,
+    Lease,
     NewWave,
     QuestionRow,
     RoleToken,
@@ -102,9 +103,14 @@ class TableStore(ABC):
         now: int,
         note: str = "",
         event: bytes | None = None,
+        *,
+        lease: Lease | None = None,
+        hold: str | None = None,
     ) -> None:
         with self.writing() as tx:
-            waves.change_state(tx, campaign, wave, (expected, new), now, note, event)
+            if lease is not None and not jobs.renew(tx, *lease):
+                raise LeaseLost(f"expected the lease of job {lease.job}")
+            waves.change_state(tx, campaign, wave, (expected, new), now, note, event, hold)
         if new == WaveState.VOID:
             self._erased()
 
@@ -114,9 +120,11 @@ class TableStore(ABC):
         with self.writing() as tx:
             waves.extend(tx, campaign, wave, closes_at, extensions, now, event)
 
-    def void_group(self, campaign: str, wave: int, group: str, now: int, event: bytes | None = None) -> None:
+    def void_group(
+        self, campaign: str, wave: int, group: str, now: int, event: bytes | None = None, *, hold: str | None = None
+    ) -> None:
         with self.writing() as tx:
-            waves.void_group(tx, campaign, wave, group, now, event)
+            waves.void_group(tx, campaign, wave, group, now, event, hold)
         self._erased()
 
     def freeze_wave(

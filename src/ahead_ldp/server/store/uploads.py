@@ -211,15 +211,20 @@ def _bury(tx: Transaction, campaign: int, report_id: bytes) -> Withdrawal:
 
 def _take_out(tx: Transaction, campaign: int, report_id: bytes, chunk: int) -> Withdrawal:
     found = tx.rows(
-        "SELECT w.key FROM chunks k JOIN questions q ON q.key = k.question JOIN waves w ON w.key = q.wave"
-        " WHERE k.seq = ? AND k.n > 0",
+        "SELECT w.key, q.key FROM chunks k JOIN questions q ON q.key = k.question JOIN waves w ON w.key = q.wave"
+        " WHERE k.seq = ?",
         chunk,
     )
-    if not found:  # withdrawn, or its payload was deleted with its group
+    if not found:  # withdrawn before
         return Withdrawal.GONE
-    tx.lock(Lock.WAVE, int(found[0][0]), shared=True)
-    ((state,),) = tx.rows("SELECT state FROM waves WHERE key = ?", found[0][0])
-    if state != "open":
+    wave, question = found[0]
+    tx.lock(Lock.WAVE, int(wave), shared=True)
+    ((wave_state, state),) = tx.rows(
+        "SELECT w.state, q.state FROM questions q JOIN waves w ON w.key = q.wave WHERE q.key = ?", question
+    )
+    if state == "void":  # deleted with its group, uncounted
+        return Withdrawal.GONE
+    if wave_state != "open":  # counted or about to be, also where its payload was deleted since
         return Withdrawal.TOO_LATE
     # Of two withdrawals from one chunk, or of one id, the second waits here and then finds what is left.
     tx.change("UPDATE chunks SET n = n WHERE seq = ?", chunk)

@@ -85,6 +85,7 @@ def change_state(
     now: int,
     note: str,
     event: bytes | None,
+    hold: str | None = None,
 ) -> None:
     """Compare and swap between open, held and void."""
     expected, new = move
@@ -93,6 +94,7 @@ def change_state(
     wave, state = _locked(tx, campaign, number)
     if state != expected:
         raise StateChanged(f"expected wave {number} to be {expected}, got {state}")
+    _check_hold(tx, wave, number, hold)
     if new == WaveState.VOID:
         sql = "UPDATE chunks SET n = 0, payloads = ? WHERE question IN (SELECT key FROM questions WHERE wave = ?)"
         tx.change(sql, b"", wave)
@@ -119,7 +121,9 @@ def extend(
     events.append(tx, event, now)
 
 
-def void_group(tx: Transaction, campaign: str, number: int, group: str, now: int, event: bytes | None) -> None:
+def void_group(
+    tx: Transaction, campaign: str, number: int, group: str, now: int, event: bytes | None, hold: str | None = None
+) -> None:
     """Delete what one group sent, uncounted."""
     wave, state = _locked(tx, campaign, number)
     found = tx.rows("SELECT key, state FROM questions WHERE wave = ? AND name = ?", wave, group)
@@ -129,6 +133,7 @@ def void_group(tx: Transaction, campaign: str, number: int, group: str, now: int
         return
     if state not in (WaveState.OPEN, WaveState.HELD):
         raise StateChanged(f"expected wave {number} to be open or held, got {state}")
+    _check_hold(tx, wave, number, hold)
     tx.change("UPDATE chunks SET n = 0, payloads = ? WHERE question = ?", b"", found[0][0])
     tx.change("UPDATE questions SET state = 'void' WHERE key = ?", found[0][0])
     events.append(tx, event, now)
@@ -158,8 +163,7 @@ def freeze(
         return False
     if wave_state != WaveState.HELD or campaign_state != CampaignState.OPEN:
         raise StateChanged(f"expected a held wave of an open campaign, got {wave_state} and {campaign_state}")
-    if note is not None and tx.rows("SELECT note FROM waves WHERE key = ?", wave) != [(note,)]:
-        raise StateChanged(f"expected wave {number} to be held since it was counted")
+    _check_hold(tx, wave, number, note)
     if counts(tx, campaign, number) != {name: g.n for name, g in given.items()}:
         raise StateChanged(f"expected the number of stored reports for every group of wave {number}")
     for question in stored:
@@ -226,6 +230,12 @@ def _locked_wave(tx: Transaction, campaign: int, number: int) -> tuple[int, Wave
     tx.lock(Lock.WAVE, wave)
     ((state,),) = tx.rows("SELECT state FROM waves WHERE key = ?", wave)
     return wave, WaveState(state)
+
+
+def _check_hold(tx: Transaction, wave: int, number: int, hold: str | None) -> None:
+    """A hold that has ended is not taken for the one after it."""
+    if hold is not None and tx.rows("SELECT state, note FROM waves WHERE key = ?", wave) != [("held", hold)]:
+        raise StateChanged(f"expected wave {number} to be held since it was looked at")
 
 
 def _same_questions(stored: Sequence[QuestionRow], wave: NewWave) -> bool:
