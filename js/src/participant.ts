@@ -40,7 +40,7 @@ export class Participant extends HTMLElement {
     this.#show(make("p", { role: "status" }, this.texts.loading));
     this.#shelf = await BrowserShelf.open();
     const ledger = new Ledger(this.#shelf);
-    const policy = { maxEpsilon: this.getAttribute("max-epsilon") ?? "8", leastGroup: Number(this.getAttribute("least-group") ?? 10) };
+    const policy = { maxEpsilon: this.getAttribute("max-epsilon") ?? "4", leastGroup: Number(this.getAttribute("least-group") ?? 10) };
     const issuer = this.getAttribute("issuer");
     const options = { ledger, policy, origin: this.#origin };
     this.#client = new Client(issuer ? { ...options, signer: (message) => askIssuer(issuer, this.#secret, message) } : options);
