@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import log2, sqrt
+from math import log, log2, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -37,7 +37,7 @@ _LATE = ("again", "fine")  # those that are asked with the last wave
 _GRIDS = (*_EARLY, *_LATE)
 _PILOT = 2  # the wave, from 0, with which pairs are asked first
 _GUESS = 100_000  # people behind a pair's question, where nothing tells
-_ROUGH = 1.0  # standard errors of a pair's misfit from which it counts as rough: to be wrong costs little
+_ROUGH = 1.0  # standard errors of a pair's misfit from which a single one counts as rough: to be wrong costs little
 _FEW = 2  # functions of each attribute that tell smooth dependence from rough
 _CLOSER = 2.5  # times ``fineness`` for rough dependence
 _GRAIN = 2.0**10  # decisions on the way to a question are rounded, so that machines agree (DESIGN, decision 3)
@@ -120,7 +120,7 @@ class Fused(Mechanism):
                 grids |= {_group(p, g): (p, min(x, finest[p] + y)) for p in pairs for g, (x, y) in _EARLY.items()}
             if number == pilot + 1 and pairs:
                 masses = {a: np.add.reduceat(densities[a], columns[a].bins[:-1]) for a in several}
-                rough = {p for p in pairs if self._misfit(axes, p, masses, told[p]) > _ROUGH}
+                rough = {p for p in pairs if self._misfit(axes, p, masses, told[p]) > _least_misfit(len(pairs))}
                 later = (last - pilot) / (last + 1)
                 finest |= dict.fromkeys(rough, self._finest(everybody, len(several), later))
             if rough:
@@ -199,6 +199,11 @@ class Fused(Mechanism):
         }
         people = sum(tree.people for tree in trees.values()) + told
         return FusedEstimate(schema, PairwiseModel(tuple(margins), pairs, people), len(trees) <= 2)
+
+
+def _least_misfit(pairs: int) -> float:
+    """From which a pair counts as rough: the more there are, the more would by chance, at their trees' expense."""
+    return sqrt(_ROUGH**2 + 2 * log(pairs))
 
 
 def _instead(
