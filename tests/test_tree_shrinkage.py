@@ -9,12 +9,14 @@ from ahead_ldp.inference.bisections import Bisection
 from ahead_ldp.inference.cell_estimates import CellData, CellEstimates, from_zero
 from ahead_ldp.inference.tree_shrinkage import (
     EVEN,
+    HEAPED,
     PLACES,
     SMOOTH,
     WIDTHS,
     Departures,
     Family,
     descend,
+    doubted,
     parts,
     shrink,
 )
@@ -109,6 +111,19 @@ def test_without_a_pass_it_is_least_squares(seed):
         linear += move * (left - np.clip((base[at] - base[mid]) / (base[hi] - base[mid]), 0, 1))
     # the factors before the first pass have a precision of 4 beside some thousand of the estimates
     np.testing.assert_allclose(linear, from_zero(exact), atol=3e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_doubt_widens_what_was_shrunk_and_leaves_least_squares(seed):
+    """The doubted prior allows for heaps: no mean moves, and where reports tell little the variances grow."""
+    told, _, base = measured(seed)
+    data = CellData(told.borders, told.first, told.last, told.estimate * 0.1, told.root * 0.1, 0.0, 1.0)
+    tree = Bisection.of(data.borders, base)
+    shrunk, least_squares = (shrink(data, tree, base, SMOOTH, passes=passes) for passes in (3, 0))
+    wider = doubted(shrunk, base, 0.6, HEAPED)
+    assert wider.mean is shrunk.mean
+    assert (wider.root**2).sum() > 1.2 * (shrunk.root**2).sum()
+    np.testing.assert_allclose(doubted(least_squares, base, 0.6, HEAPED).root, least_squares.root)
 
 
 def test_with_hardly_any_information_the_base_measure_is_left():

@@ -1,9 +1,10 @@
 """The distributions on which the default method was tuned, and those on which it is reported.
 
-The lists were fixed before anything was measured on either. A method may be tuned on ``tuning`` as often as one likes;
-``report`` is run once for a release and every such run is logged in docs/accuracy.md. No shape, column or place is in
-both. People are drawn once, with a seed of the setting's own; real columns are taken whole, or drawn down to the size
-given here. Real data are read from the folder ``AHEAD_DATA`` (default ``../shared/data``).
+The lists were fixed before anything was measured on either; what was added to ``tuning`` later says so. A method may be
+tuned on ``tuning`` as often as one likes; ``report`` is run once for a release and every such run is logged in
+docs/accuracy.md. No shape, column or place is in both. People are drawn once, with a seed of the setting's own; real
+columns are taken whole, or drawn down to the size given here. Real data are read from the folder ``AHEAD_DATA``
+(default ``../shared/data``).
 """
 
 from __future__ import annotations

@@ -81,6 +81,7 @@ class Shrunk:
     prior: Levels
     weights: Floats  # (levels, parts) of the prior, from the root down as far as nodes are known
     log_evidence: float  # of the base measure, up to a constant of the data
+    passes: int  # of expectation propagation behind it; 0: least squares
 
     @property
     def root(self) -> Floats:  # (k, k)
@@ -107,10 +108,13 @@ def shrink(
 
 
 def doubted(shrunk: Shrunk, below: Floats, share: float, other: Floats) -> Shrunk:  # (d + 1,), (parts,)
-    """The same means, with the spread they would have if a share of the prior were not what was learned but another."""
+    """The same means, with the spread they would have if a share of the prior were not what was learned but another.
+
+    Least squares, which has no prior, keeps its own.
+    """
     weights = (1 - share) * shrunk.weights + share * other
     weights[: shrunk.prior.fixed] = shrunk.weights[: shrunk.prior.fixed]
-    found = _propagate(shrunk.departures, below, shrunk.prior, weights, PASSES, learning=False)
+    found = _propagate(shrunk.departures, below, shrunk.prior, weights, shrunk.passes, learning=False)
     return replace(shrunk, lower=found.lower, weights=weights)
 
 
@@ -128,7 +132,7 @@ def _propagate(
         found = family.factors(weights[prior.level])
         keep = _KEEP if number else 0.0
         precision, shift = (keep * old + (1 - keep) * new for old, new in zip((precision, shift), found, strict=True))
-    return Shrunk(departures, *_normal(departures, precision, shift), prior, weights, evidence)
+    return Shrunk(departures, *_normal(departures, precision, shift), prior, weights, evidence, passes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
