@@ -1,11 +1,13 @@
 """Heaps on a smooth density: none where people lie smoothly, each one found where it is, and what they gain."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ahead_ldp.inference.cell_estimates import CellData, CellEstimates, from_zero
-from ahead_ldp.inference.heaps import with_heaps
-from ahead_ldp.inference.log_linear import fit
+from ahead_ldp.inference.heaps import _scores, with_heaps
+from ahead_ldp.inference.log_linear import LogLinear, Model, fit
 from ahead_ldp.inference.smooth_density import _basis, smooth_density
 
 D = 128
@@ -32,25 +34,31 @@ def estimates(f: np.ndarray, precision: float, seed: int) -> list[CellEstimates]
     return found
 
 
-def law_of(given: list[CellEstimates]):
+def model_of(given: list[CellEstimates]) -> tuple[Model, LogLinear]:
+    """Cosines of the codes for the places of these estimates, and the smooth law."""
     data = CellData.of(given, 1.0)
-    smooth = fit(data, _basis((np.arange(D) + 0.5) / D, 40))
-    return data, with_heaps(data, smooth)
+    width, places = np.diff(data.borders), replace(data, borders=np.arange(data.borders.size))
+    middle = np.add.reduceat((np.arange(D) + 0.5) / D, data.borders[:-1]) / width
+    model = Model(places, _basis(middle, 40), width)
+    return model, fit(model.start(width / D).settled())
+
+
+def law_of(given: list[CellEstimates]) -> tuple[list[tuple[int, int]], LogLinear]:
+    """The codes of the heaps, first and last, and the law with them."""
+    heaps, law = with_heaps(*model_of(given))
+    borders = CellData.of(given, 1.0).borders
+    return [(int(borders[h]), int(borders[h + 1]) - 1) for h in heaps], law
 
 
 def test_smooth_people_have_none():
     """128 places, 20 data sets: a threshold of 4 standard deviations is passed by chance with probability 0.08."""
-    assert [seed for seed in range(20) if law_of(estimates(SMOOTH, 1e5, seed))[1] is not None] == []
+    assert [seed for seed in range(20) if law_of(estimates(SMOOTH, 1e5, seed))[0]] == []
 
 
 @pytest.mark.parametrize("places", [{40: 0.1}, {0: 0.3}, {20: 0.05, 60: 0.08, 100: 0.05}])
 def test_each_heap_is_found_where_it_is(places):
-    _, law = law_of(estimates(heaped(places), 1e5, 1))
-    assert law is not None
-    columns = law.basis[:, 42:]
-    found = {int(np.flatnonzero(column)[0]) for column in columns.T}
-    assert (columns.sum(axis=0) == 1).all(), "single codes were asked about"
-    assert found == set(places)
+    found, law = law_of(estimates(heaped(places), 1e5, 1))
+    assert set(found) == {(code, code) for code in places}, "single codes were asked about"
     for code, share in places.items():
         # two cells of about eight codes and one of a single code know it: the least of their variances is 1e-5
         assert abs(law.frequencies[code] - heaped(places)[code]) < 4 * np.sqrt(1e-5), share
@@ -58,11 +66,9 @@ def test_each_heap_is_found_where_it_is(places):
 
 def test_a_heap_that_was_not_located_fills_its_cell():
     given = estimates(heaped({43: 0.2}), 1e6, 2)[:2]
-    _, law = law_of(given)
-    assert law is not None
-    inside = np.flatnonzero(law.basis[:, 42])
-    assert 43 in inside
-    assert inside.tolist() == list(range(43, 48)), "borders at 40, 43 and 48"
+    assert law_of(given)[0] == [(43, 47)], "borders at 40, 43 and 48"
+    lifted = smooth_density(D, given).frequencies
+    assert lifted[43:48].min() > 2 * max(lifted[42], lifted[48])
 
 
 def test_heaps_are_what_a_smooth_density_lacks():
@@ -70,8 +76,8 @@ def test_heaps_are_what_a_smooth_density_lacks():
     wrong = []
     for seed in range(5):
         given = estimates(f, 3e4, seed)
-        data = CellData.of(given, 1.0)
-        plain = fit(data, _basis((np.arange(D) + 0.5) / D, 40)).frequencies
+        plain = model_of(given)[1].frequencies
+        assert plain.size == D
         found = plain, smooth_density(D, given).frequencies
         wrong.append([((np.cumsum(x) - np.cumsum(f)) ** 2).mean() for x in found])
     before, after = np.mean(wrong, axis=0)
@@ -81,7 +87,21 @@ def test_heaps_are_what_a_smooth_density_lacks():
 def test_a_heap_pays_for_its_place():
     """The evidence of the law is less than that of the fit by log(places) for every heap."""
     given = estimates(heaped({40: 0.1}), 1e5, 1)
-    data, law = law_of(given)
-    assert law is not None
-    same = fit(data, law.basis, law.mean, 1)
-    assert law.log_evidence == pytest.approx(same.log_evidence - np.log(data.borders.size), abs=0.5)
+    model, smooth = model_of(given)
+    heaps, law = with_heaps(model, smooth)
+    same = fit(replace(model, basis=law.basis, own=heaps.size).start(law.frequencies).settled())
+    assert law.log_evidence == pytest.approx(same.log_evidence - np.log(model.data.borders.size), abs=0.5)
+
+
+def test_scores_are_those_of_a_dense_computation():
+    model, law = model_of(estimates(heaped({40: 0.02}), 1e5, 3)[:2])
+    data, share = model.data, law.frequencies
+    place = np.arange(share.size)
+    inside = ((data.first[:, None] <= place) & (place < data.last[:, None])).astype(float)
+    effect = (inside - (inside @ share)[:, None]) * data.root[:, None]
+    taken = (data.jacobian(law.basis, share) @ law.spread).T @ effect
+    information = (effect**2).sum(axis=0) - (taken**2).sum(axis=0)
+    pull = effect.T @ data.residual(share)
+    score, more = _scores(data, law)
+    np.testing.assert_allclose(score, pull / np.sqrt(information), rtol=1e-6)
+    np.testing.assert_allclose(more, pull / information, rtol=1e-6)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ahead_ldp.inference import log_linear
+from ahead_ldp.inference import coordinates, log_linear
 from ahead_ldp.inference.cell_estimates import CellData, CellReports
 from ahead_ldp.inference.smooth_density import CellEstimates, smooth_density
 from ahead_ldp.oracles import make_oracle
@@ -97,25 +97,30 @@ def test_people_without_a_code_are_a_scale():
 def test_mode_and_evidence_are_the_slow_ones(seed, monkeypatch):
     """With one pair of amplitudes, so that there is nothing to choose."""
     monkeypatch.setattr(log_linear, "_GRID", np.array([[1, 0, 0]]))
-    monkeypatch.setattr(log_linear, "_START", 0)
+    monkeypatch.setattr(log_linear, "_COARSE", np.zeros(1, int))
     monkeypatch.setattr(log_linear, "_LOG_PRIOR", np.zeros(1))
     monkeypatch.setattr(log_linear, "_WALK", np.array([0.6]))
     monkeypatch.setattr(log_linear, "_INTEGRATED", np.array([1.2]))
     rng = np.random.default_rng(seed)
     f = rng.dirichlet(np.full(20, 0.5))
-    estimates = [told(f, even(20, 4), 0.03, rng), told(f, [0, 1, 2, 5, 9, 15, 20], 0.05, rng)]
+    estimates = [
+        told(f, even(20, 4), 0.03, rng),
+        told(f, [0, 1, 2, 5, 9, 15, 20], 0.05, rng),
+        told(f, even(20, 20), 0.1, rng),
+    ]
     at = (np.arange(20) + 0.5) / 20
     basis = np.stack([2 * at - 1, (2 * at - 1) ** 2, *(np.cos(np.pi * j * at) for j in range(1, 7))], axis=1)
     data = CellData.of(estimates, 1.0)
     scale = log_linear._scales(8)[0]
     monkeypatch.setattr(log_linear, "_climb", _to_the_end(log_linear._climb))
-    law = log_linear.fit(data, basis)
+    assert data.borders.size == 21, "places are codes"
+    law = log_linear.fit(log_linear.Model(data, basis, np.ones(20)).start(np.full(20, 1 / 20)).settled())
     np.testing.assert_allclose(law.frequencies, slow.density(basis, slow.mode(estimates, basis, scale)[0]), atol=1e-5)
     assert law.log_evidence - 0.5 * data.within == pytest.approx(slow.log_evidence(estimates, basis, scale), abs=1e-3)
 
 
 def _to_the_end(climb):
-    return lambda data, basis, normal, scale, nearly: climb(data, basis, normal, scale, 1e-9)
+    return lambda model, normal, scale, nearly: climb(model, normal, scale, 1e-9)
 
 
 def test_the_misfit_tells_heaps_from_chance():
@@ -153,6 +158,41 @@ def test_draws_have_the_promised_covariance():
     promised = found.cumulative_spread[[11, 26, 41]]
     covariance = promised @ promised.T
     assert np.abs(np.cov(curves.T) / covariance - 1).max() < 0.2
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_people_who_thin_out_from_an_end_are_smooth_in_its_logarithm(turned, monkeypatch):
+    """A power law from either end: half of the error that the codes, ranks and midway alone leave."""
+    d = 512
+    f = np.arange(1, d + 1) ** -1.2
+    f = (f / f.sum())[:: -1 if turned else 1]
+    borders = np.unique([0, *range(1, 9), *np.geomspace(10, 500, 24).astype(int), d])
+    borders = (d - borders[::-1] if turned else borders).tolist()
+    wrong = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        given = [told(f, b, 0.01, rng) for b in (even(d, 16), borders, borders)]
+        error = []
+        for prior in (coordinates._LOGARITHM, -1e9):
+            with monkeypatch.context() as patch:
+                patch.setattr(coordinates, "_LOGARITHM", prior)
+                found = smooth_density(d, given, near=0.5 * f + 0.5 / d)
+            error.append(np.mean(np.cumsum(found.frequencies - f) ** 2))
+        wrong.append(error)
+    with_, without = np.mean(wrong, axis=0)
+    assert with_ < 0.65 * without
+
+
+def test_coordinates_rise_from_end_to_end_and_turn_with_the_people():
+    borders, near = np.array([0, 1, 2, 3, 5, 9, 17, 64, 100]), np.geomspace(1, 1e-3, 100)
+    near /= near.sum()
+    there = coordinates.coordinates(borders, near)
+    back = coordinates.coordinates(100 - borders[::-1], near[::-1])
+    assert len(there) == 6
+    for one, other in zip(there, back, strict=True):
+        assert (np.diff(one.at) > 0).all()
+        assert 0 <= one.at[0] < one.at[-1] <= 1
+        np.testing.assert_allclose(one.at, 1 - other.at[::-1], atol=1e-12)
 
 
 @examples(60)

@@ -15,6 +15,8 @@ from ahead_ldp.inference.tree_shrinkage import (
     WIDTHS,
     Departures,
     Family,
+    Levels,
+    _propagate,
     descend,
     doubted,
     parts,
@@ -192,6 +194,46 @@ def test_for_a_single_node_expectation_propagation_is_exact(left):
     mean, variance = family.posterior(found.weights[0])
     assert found.mean[0] == pytest.approx(mean[0], abs=1e-4)
     assert found.root[0, 0] ** 2 == pytest.approx(min(variance[0], 1 / 800), rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_evidence_is_the_integral(seed):
+    """Three nodes, so masses of four codes: the priors' density times the likelihood, summed over a fine grid.
+
+    The prior is not learned, the base measure is compared with another one. Masses of nodes are those of the means in
+    the one and of each point in the other, so the cases are such that little is moved above.
+    """
+    rng = np.random.default_rng(seed)
+    borders, level = np.arange(5), np.array([[0.4, *[0.12] * 5, *[0.0] * 4]])
+    truth = np.array([0.26, 0.24, 0.23, 0.27])
+    given = [CellEstimates(borders, truth + 0.02 * rng.standard_normal(4), np.full(4, 1 / 0.02**2)) for _ in range(3)]
+    data = CellData.of(given, 1.0)
+    found, exact = [], []
+    for base in (np.array([0, 0.25, 0.5, 0.75, 1.0]), np.array([0, 0.2, 0.48, 0.76, 1.0])):
+        tree = Bisection.of(borders, base)
+        departures = Departures.of(data, tree, base)
+        prior = Levels.of(tree, departures.places, level[0], apart=False)
+        found.append(_propagate(departures, base, prior, prior.first(), 30, learning=False).log_evidence)
+        exact.append(_integral(data, tree, base, level[0]))
+    assert found[0] - found[1] == pytest.approx(exact[0] - exact[1], abs=0.15)
+    assert abs(exact[0] - exact[1]) > 0.3, "or there is nothing to tell"
+
+
+def _integral(data: CellData, tree: Bisection, base: np.ndarray, weights: np.ndarray) -> float:
+    """By the parts of all three nodes in turn: each is normal or nothing, so each summand is a normal integral."""
+    departures, total = Departures.of(data, tree, base), []
+    share = departures.share
+    mass = base[tree.hi[departures.places]] - base[tree.lo[departures.places]]
+    away = data.estimate - data.seen(base)
+    used = np.flatnonzero(weights)
+    for which in np.array(np.meshgrid(used, used, used)).reshape(3, -1).T:
+        _, width = parts(mass, share, which)
+        root = np.sqrt(width)
+        inner = np.eye(3) + root[:, None] * departures.gram * root
+        b = root * departures.right
+        fit = 0.5 * b @ np.linalg.solve(inner, b) - 0.5 * np.linalg.slogdet(inner)[1]
+        total.append(np.log(weights[which]).sum() + fit - 0.5 * away @ away)
+    return float(np.logaddexp.reduce(total))
 
 
 def test_weights_are_probabilities():

@@ -83,6 +83,17 @@ def _heaped(x: Floats, base: Floats, every: int, share: float, zero: float) -> F
     return f
 
 
+def _spikes(count: int, background: float) -> Callable[[tuple[int, ...], int, Generator], Ints]:
+    """Single codes of unequal mass anywhere, over an even background."""
+
+    def draw(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+        f = np.full(sizes[0], background / sizes[0])
+        f[rng.choice(sizes[0], count, replace=False)] += (1 - background) * rng.dirichlet(np.ones(count))
+        return rng.multinomial(n, f / f.sum())
+
+    return draw
+
+
 def _log_normal(x: Floats, centre: float, width: float) -> Floats:
     return np.exp(-0.5 * ((np.log(x) - np.log(centre)) / width) ** 2) / x
 
@@ -255,6 +266,21 @@ TUNING_1 = (
     Setting("departure delay", (512,), 10**9, _column("nycflights13.parquet", "dep_delay")),
     Setting("HEPTH", (1024,), 347_414, _counts("HEPTH")),
     Setting("ADULT", (512,), 17_665, _counts("ADULT")),
+    # Added on 2026-11-15, after the second run of the report list: skewed, sparse and heaped people, and real columns
+    # that no list had. Made up without looking at the report's people.
+    Setting("log-normal from the right", (1024,), _MID, _shape(lambda x: _log_normal(1 - x, 0.1, 0.8))),
+    Setting("pareto", (2048,), _BIG, _shape(lambda x: (x + 0.01) ** -2.2)),
+    Setting("exponential", (512,), _SMALL, _shape(lambda x: np.exp(-x / 0.12))),
+    Setting("a dozen spikes", (1024,), _MID, _spikes(12, 0.2)),
+    Setting("heaped bell", (512,), _BIG, _shape(lambda x: _heaped(x, _bell(x, 0.4, 0.15), 25, 0.5, 0.0))),
+    Setting("age", (256,), 10**9, _column("adult.parquet", "age")),
+    Setting("capital gain", (1024,), 10**9, _column("adult.parquet", "capital_gain")),
+    Setting("flight distance", (512,), 10**9, _column("nycflights13.parquet", "distance")),
+    Setting("departure minute", (1024,), 10**9, _column("nycflights13.parquet", "sched_dep_minute")),
+    Setting("interest rate", (256,), 10**9, _column("loan_openintro.parquet", "interest_rate")),
+    Setting("installment", (512,), 10**9, _column("loan_openintro.parquet", "installment")),
+    Setting("base pay", (2048,), 10**9, _column("salaries.parquet", "BasePay")),
+    Setting("other pay", (512,), 10**9, _column("salaries.parquet", "OtherPay")),
 )
 
 REPORT_1 = (

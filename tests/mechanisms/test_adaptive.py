@@ -198,12 +198,14 @@ def test_points_do_not_pay(make, most):
     assert ours < most * paper
 
 
-def test_more_waves_are_no_worse():
-    """One wave cannot know where people are: three have at most half of its error on a narrow peak."""
-    histogram, workload = np.zeros(1024, np.int64), random_workload((1024,), 60, np.random.default_rng(1))
-    histogram[300:330] = bell(30, 500_000)
+def test_more_waves_find_spikes():
+    """One wave cannot know where people are: three have at most a third of its error on single codes."""
+    rng, workload = np.random.default_rng(5), random_workload((1024,), 60, np.random.default_rng(1))
+    f = np.full(1024, 0.2 / 1024)
+    f[rng.choice(1024, 12, replace=False)] += 0.8 * rng.dirichlet(np.ones(12))
+    histogram = rng.multinomial(500_000, f)
     one, three = (mse(Adaptive(epsilon=1.0, waves=w), histogram, 10, workload) for w in (1, 3))
-    assert three < 0.7 * one
+    assert three < one / 3
 
 
 # Errors.
@@ -229,7 +231,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(make, epsilon):
         used.append(np.abs(found.values - truth) / found.half_width(0.95))
     assert np.mean(inside) > 0.89
     assert np.quantile(used, 0.95) > 0.5
-    assert 0.25 < np.mean(ratio) < 1.6, "squared errors in units of what is promised"
+    assert 0.2 < np.mean(ratio) < 1.6, "squared errors in units of what is promised"
 
 
 def test_errors_are_those_of_the_joint_draws():

@@ -23,10 +23,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 ESTIMATORS = ("shrinkage", "even", "smooth", "least_squares")
-_GLANCE = 2  # passes that say well enough where people are
 _ENOUGH = 8  # nodes that tell how rough a level is
-_PRICE = 2.0  # of a coefficient of the smooth density, in units of log-evidence
-_CAUTION = 4.0  # log-evidence of neighbouring nodes is not independent: it counts for less
+_PRICE = 1.0  # of a coefficient of the smooth density, in units of log-evidence
+_CAUTION = 8.0  # log-evidence that counts for one: neither measure is how people lie
 _LEAST = 1e-9  # share of an even measure in every other: no code is left out
 _MOST_PARTS = 1 << 14  # that the domain is cut into
 
@@ -97,7 +96,7 @@ def glance(axis: Axis, reports: Sequence[CellReports]) -> tuple[Floats, float]: 
     told, base = [r for r in reports if r.n], even_below(axis, reports)
     if not told:
         return np.diff(base), 0.0
-    shrunk = _shrunk(axis, _estimates(told), base, EVEN, _GLANCE)
+    shrunk = _shrunk(axis, _estimates(told), base, EVEN)
     tree = shrunk.departures.tree
     seen = [w for level, w in zip(tree.levels, shrunk.weights, strict=True) if tree.known[level].sum() >= _ENOUGH]
     return np.diff(shrunk.below(base)), roughness(seen[-1]) if seen else 0.0
@@ -154,7 +153,8 @@ def _smooth(axis: Axis, given: Sequence[CellEstimates], below: Floats) -> tuple[
     size, total = _ordered(axis), 1 - _without_value(axis, below)
     if axis.missing:
         given = [CellEstimates(g.borders[:-1], g.estimate[:-1], g.precision[:-1]) for g in given]
-    found = smooth_density(size, given, total)
+    near = np.maximum(np.diff(below)[:size] / total, _LEAST / size)
+    found = smooth_density(size, given, total, near / near.sum())
     free = sum(g.estimate.size - (abs(g.estimate.sum() - total) < 1e-9) for g in given)
     return found, max(free - found.freedom, 0.0)
 

@@ -40,7 +40,9 @@ class Bisection:
             inside = np.searchsorted(borders, lo, side="right") < np.searchsorted(borders, hi, side="left")
             cut = inside | (hi - lo > grain)
             lo, hi, inside = lo[cut], hi[cut], inside[cut]
-            mid = np.where(inside, _nearest(borders, below, lo, hi), _nearest(every, below, lo, hi))
+            mid = _nearest(borders, below, lo, hi)
+            if not inside.all():
+                mid = np.where(inside, mid, _nearest(every, below, lo, hi))
             if first is not None and not parts:
                 mid = np.full(lo.size, first)
             parts.append((lo, mid, hi, inside))

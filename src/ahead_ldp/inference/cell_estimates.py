@@ -105,6 +105,11 @@ class CellData:
         np.subtract.at(found, self.first, weighted)
         return found
 
+    def around(self, x: Floats) -> Floats:  # (cells, ...) -> (b, ...)
+        """The transpose of ``cells``: for each stretch between neighbouring borders, the sum over the cells around."""
+        found: Floats = -np.cumsum(self.gathered(x), axis=0)[:-1]
+        return found
+
     def cells(self, sums: Floats) -> Floats:  # (b, ...) -> (cells, ...)
         """From sums between neighbouring borders to sums over the cells, in the estimates' standard deviations."""
         below = from_zero(sums)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ahead_ldp.inference.cell_estimates import CellData
-from ahead_ldp.inference.log_linear import LogLinear, fit
+from ahead_ldp.inference.log_linear import LogLinear, Model, fit
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -21,40 +21,39 @@ Floats = NDArray[np.float64]
 _STANDS_OUT = 4.0  # standard deviations; some 250 places are looked at
 _TIMES = 2.0  # what the smooth density has there, at least
 _MOST = 24
-_LEAST = 1e-12  # share that a place is taken to have
 _ROUNDS = 6
 _AT_ONCE = 0.5  # of the highest score: lower ones may be due to the highest, which the smooth density tries to follow
 _NEAR = 2  # places on either side in which only the highest counts
 
 
-def with_heaps(data: CellData, smooth: LogLinear) -> LogLinear | None:
-    """The law with a coefficient for every heap besides the smooth one's; None where nothing stands out."""
+def with_heaps(model: Model, smooth: LogLinear) -> tuple[Ints, LogLinear]:
+    """The heaps' places, and the law with a coefficient for each besides the smooth ones."""
     law, heaps = smooth, np.zeros(0, np.int64)
     for _ in range(_ROUNDS):
-        share = np.add.reduceat(law.frequencies, data.borders[:-1])
-        score, more = _scores(data, law, share)
+        share = law.frequencies
+        score, more = _scores(model.data, law)
         new = _highest(np.where((score > _STANDS_OUT) & (more > (_TIMES - 1) * share), score, 0.0), heaps)
         if not new.size:
             break
-        heaps = np.concatenate([heaps, new])
-        start = np.concatenate([law.mean, np.log1p(more[new] / np.maximum(share[new], _LEAST))])
-        law = fit(data, np.hstack([smooth.basis, _columns(data.borders, heaps)]), start, heaps.size)
-    if not heaps.size:
-        return None
-    return replace(law, log_evidence=law.log_evidence - heaps.size * float(np.log(data.borders.size)))
+        heaps, raised = np.concatenate([heaps, new]), share.copy()
+        raised[new] += more[new]
+        basis = np.hstack([model.basis, columns(share.size, heaps)])
+        law = fit(replace(model, basis=basis, own=heaps.size).start(raised / raised.sum()))
+    return heaps, replace(law, log_evidence=law.log_evidence - heaps.size * float(np.log(model.data.borders.size)))
 
 
-def _scores(data: CellData, law: LogLinear, share: Floats) -> tuple[Floats, Floats]:  # (places,) each
+def _scores(data: CellData, law: LogLinear) -> tuple[Floats, Floats]:  # (places,) each
     """How far each place's excess is from 0 in standard deviations, and the excess: to first order.
 
     The smooth coefficients answer to an excess, so only what they cannot take up counts.
     """
-    place = np.arange(share.size)
-    inside = ((data.first[:, None] <= place) & (place < data.last[:, None])).astype(float)
-    effect = (inside - (inside @ share)[:, None]) * data.root[:, None]  # the others give way in proportion
-    taken = law.spread.T @ (data.jacobian(law.basis, law.frequencies).T @ effect)
-    information = np.maximum((effect**2).sum(axis=0) - (taken**2).sum(axis=0), 1e-12)
-    pull = effect.T @ data.residual(law.frequencies)
+    mass, residual = data.cells(law.frequencies), data.residual(law.frequencies)
+    effect = data.jacobian(law.basis, law.frequencies) @ law.spread
+    # A place moves each cell that holds it by 1, and every cell by its share less, since the others give way.
+    taken = data.around(effect) - mass @ effect
+    information = data.around(data.root - 2 * mass) + mass @ mass - (taken**2).sum(axis=1)
+    pull = data.around(residual) - mass @ residual
+    information = np.maximum(information, 1e-12)
     return pull / np.sqrt(information), pull / information
 
 
@@ -66,6 +65,8 @@ def _highest(score: Floats, taken: Ints) -> Ints:
     return found[np.argsort(-score[found], kind="stable")][: _MOST - taken.size]
 
 
-def _columns(borders: Ints, heaps: Ints) -> Floats:  # -> (d, heaps)
-    code = np.arange(int(borders[-1]))[:, None]
-    return ((borders[heaps] <= code) & (code < borders[heaps + 1])).astype(float)
+def columns(places: int, heaps: Ints) -> Floats:  # -> (places, heaps)
+    """A column for each heap, 1 there."""
+    found = np.zeros((places, heaps.size))
+    found[heaps, np.arange(heaps.size)] = 1.0
+    return found

@@ -2,9 +2,8 @@
 
 The logarithm of the density is a quadratic trend and some fifty cosines. A priori the cosines' weights are those of a
 random walk and an integrated one; how far the walks go is weighed by the evidence (Laplace's approximation), and so
-is the coordinate in which they walk: the codes, the rank of the finest cells, which are narrow where a
-decomposition looked closely, or midway. Heaps on it have coefficients of their own. The likelihood is the cells' normal
-one, as in generalised least squares.
+is the coordinate in which they walk (``inference.coordinates``). Heaps on it have coefficients of their own. The
+likelihood is the cells' normal one, as in generalised least squares.
 """
 
 from __future__ import annotations
@@ -12,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ahead_ldp.inference.cell_estimates import CellData, CellEstimates, from_zero
-from ahead_ldp.inference.heaps import with_heaps
-from ahead_ldp.inference.log_linear import LogLinear, fit, softmax
+from ahead_ldp.inference.coordinates import coordinates
+from ahead_ldp.inference.heaps import columns, with_heaps
+from ahead_ldp.inference.log_linear import LogLinear, Model, fit, softmax
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 __all__ = ["CellEstimates", "SmoothDensity", "smooth_density"]
 
 _MOST_COSINES = 40
+_MOST_FITTED = 3  # of the coordinates
+_WORSE = 8.0  # log-evidence by which a basis may be behind when it is first looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,48 +68,64 @@ class SmoothDensity:
         return found
 
 
-def smooth_density(d: int, given: Sequence[CellEstimates], total: float = 1.0) -> SmoothDensity:
+def smooth_density(
+    d: int, given: Sequence[CellEstimates], total: float = 1.0, near: Floats | None = None
+) -> SmoothDensity:  # (d,)
     """The density of d codes behind some estimates, smooth but for heaps; ``total`` is who has a code at all.
 
-    Without any precision it is even. The fit starts there and takes only steps that improve it, so it is always a
-    proper density; models are averaged by their evidence.
+    Without any precision it is even. The fit starts near a density that fits (None: the even one) and takes only steps
+    that improve it, so it is always a proper density; models are averaged by their evidence.
     """
     told = [g for g in given if g.precision.any()]
     if d == 1 or not told:
         return SmoothDensity(np.full(d, 1 / d), 0.0, 0.0, 0.0)
     data = CellData.of(told, max(total, 1e-9))
-    laws = [fit(data, basis) for basis in _bases(d, data.borders)]
-    heaped = with_heaps(data, max(laws, key=lambda law: law.log_evidence))
-    laws += [heaped] if heaped is not None else []
-    evidence = np.array([law.log_evidence for law in laws])
-    laws = [replace(law, weight=float(w)) for law, w in zip(laws, softmax(evidence), strict=True)]
-    x = np.sum([law.weight * law.frequencies for law in laws], axis=0)
-    used = sum(
-        law.weight * float(((data.jacobian(law.basis, law.frequencies) @ law.spread) ** 2).sum()) for law in laws
-    )
+    laws, used = _laws(data, np.full(d, 1 / d) if near is None else near)
+    x, evidence = np.sum([law.weight * law.frequencies for law in laws], axis=0), [law.log_evidence for law in laws]
     misfit = float((data.residual(x) ** 2).sum()) + data.within
-    average = float(evidence.max() + np.log(np.exp(evidence - evidence.max()).mean()))
-    return SmoothDensity(x, average, misfit, data.freedom - used, tuple(laws))
+    average = float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
+    return SmoothDensity(x, average, misfit, data.freedom - used, laws)
 
 
-def _bases(d: int, borders: Ints) -> list[Floats]:
-    """The trend and cosines in the codes; where cells are of different widths also in their rank, and midway."""
-    k, codes = min(_MOST_COSINES, d - 1), np.arange(d) + 0.5
-    widths = np.diff(borders)
-    if widths.size < 4 or widths.max() <= 2 * widths.min():
-        return [_basis(codes / d, k)]
-    rank = _rank(codes, borders)
-    return [_basis(share * rank + (1 - share) * codes / d, k) for share in (0.0, 0.5, 1.0)]
+def _laws(data: CellData, near: Floats) -> tuple[tuple[LogLinear, ...], float]:  # (d,)
+    """Laws of all codes with their weights, and how many coefficients they used."""
+    places, width = replace(data, borders=np.arange(data.borders.size)), np.diff(data.borders)
+    found = _fitted(places, data.borders, near)
+    best = max(found, key=lambda f: f.law.log_evidence)
+    heaps, law = with_heaps(best.model, best.law)
+    if heaps.size:
+        codes = np.hstack([best.codes, np.repeat(columns(width.size, heaps), width, axis=0)])
+        found.append(_Fitted(best.model, law, codes))
+    weights = softmax(np.array([f.law.log_evidence for f in found])).tolist()
+    moved = [places.jacobian(f.law.basis, f.law.frequencies) @ f.law.spread for f in found]
+    used = sum(w * float((m**2).sum()) for w, m in zip(weights, moved, strict=True))
+    return tuple(replace(f.law.on(f.codes), weight=w) for f, w in zip(found, weights, strict=True)), used
+
+
+class _Fitted(NamedTuple):
+    model: Model
+    law: LogLinear  # of places
+    codes: Floats  # (d, k) the basis of all codes
+
+
+def _fitted(places: CellData, borders: Ints, near: Floats) -> list[_Fitted]:  # (places + 1,), (d,)
+    """Fits to places in the coordinates that are likeliest at first sight."""
+    k, width, share = min(_MOST_COSINES, near.size - 1), np.diff(borders), np.add.reduceat(near, borders[:-1])
+    starts = [
+        (Model(places, _basis(c.means(borders), k), width, log_prior=c.log_prior).start(share), c)
+        for c in coordinates(borders, near)
+    ]
+    starts = sorted(starts, key=lambda pair: -pair[0].log_evidence)[:_MOST_FITTED]
+    found = []
+    for start, coordinate in starts:
+        if start.log_evidence > starts[0][0].log_evidence - _WORSE:
+            codes = _basis(coordinate.at, k)
+            inside = start.settled().filled(codes, borders)
+            found.append(_Fitted(inside.model, fit(inside), codes))
+    return found
 
 
 def _basis(at: Floats, cosines: int) -> Floats:  # (d,) -> (d, 2 + cosines)
     """A linear and a quadratic column on [-1, 1], then the cosines of the whole domain; none is constant."""
     t = 2 * at - 1
     return np.hstack([t[:, None], (t**2)[:, None], np.cos(np.pi * at[:, None] * np.arange(1, cosines + 1))])
-
-
-def _rank(codes: Any, borders: Ints) -> Floats:
-    """How far along the cells a code lies, in [0, 1]; smooth, so that the density's slope has no steps."""
-    from scipy.interpolate import PchipInterpolator
-
-    return np.asarray(PchipInterpolator(borders, np.linspace(0.0, 1.0, borders.size))(codes))

@@ -33,7 +33,7 @@ HEAPED = np.array([0.2, *[0.06] * 5, *[0.125] * 4])  # half of all nodes have al
 WIDE = np.eye(PLACES.size)[5]  # hardly any restriction
 _CARRY = 4.0  # families that the level above counts for
 _ROUNDS = 8  # of EM in every pass
-PASSES = 3  # of expectation propagation
+PASSES = 2  # of expectation propagation
 _START = 0.5  # standard deviation of a departure before the first pass
 _KEEP = 0.2  # of the old factors, so that passes do not swing
 _LEAST_MASS = 1e-5  # that a node is taken to have: the prior's widths go with it
@@ -54,16 +54,29 @@ class Departures:
     @classmethod
     def of(cls, data: CellData, tree: Bisection, below: Floats) -> Departures:
         """``below`` is the share below every code by the base measure, which leaves no code out."""
-        from scipy.sparse import csr_array
+        from scipy.sparse import csc_array
 
         places = np.flatnonzero(tree.known)
-        lo, mid, hi = below[tree.lo[places]], below[tree.mid[places]], below[tree.hi[places]]
-        at = below[data.borders][:, None]
-        raised = csr_array(np.clip((at - lo) / (mid - lo), 0, 1) - np.clip((at - mid) / (hi - mid), 0, 1))
+        first, last = (np.searchsorted(data.borders, ends[places]) for ends in (tree.lo, tree.hi))
+        node = np.repeat(np.arange(places.size), last - first - 1)  # and each border inside it
+        start = np.cumsum(np.append(0, last - first - 1))
+        border = np.arange(node.size) - start[node] + first[node] + 1
+        lo, mid, hi = (below[ends[places[node]]] for ends in (tree.lo, tree.mid, tree.hi))
+        at = below[data.borders[border]]
+        tent = np.where(at <= mid, (at - lo) / (mid - lo), (hi - at) / (hi - mid))
+        raised = csc_array((tent, border, start), shape=(data.borders.size, places.size))
         # A border moves through the nodes that it lies in, one on each level: multiplying with these few is quick.
         gram: Floats = raised.T @ (raised.T @ data.information).T
         right = raised.T @ data.gathered(data.estimate - data.seen(below))
         return cls(tree, places, tree.shares(below)[places], data, raised, gram, right)
+
+    def log_evidence(self, below: Floats, mean: Floats, lower: Floats, shift: Floats) -> float:
+        """Of the estimates, with normal factors in the place of priors: exp(-t d^2 / 2 + shift d).
+
+        ``mean`` and ``lower`` are of the law with them; a constant of the data is left out.
+        """
+        away = self.data.estimate - self.data.seen(below)
+        return 0.5 * float(mean @ (self.right + shift)) - float(np.log(np.diag(lower)).sum()) - 0.5 * float(away @ away)
 
     def pull(self, away: Floats) -> Floats:  # (d + 1, draws) -> (k, draws)
         """What estimates that are off by these shares below every code would add to ``right``."""
@@ -128,7 +141,10 @@ def _propagate(
         family = Family.of(departures, below, mean, _inverted(lower), precision, shift)
         if learning:
             weights = prior.learn(family, weights)
-            evidence = prior.evidence(family, weights) if number == passes - 1 else 0.0
+        if number == passes - 1:
+            told = family.log_gain(weights[prior.level], precision, shift)[prior.level >= prior.fixed]
+            normal = departures.log_evidence(below, mean, lower, shift)
+            evidence = normal + float(told.sum()) - prior.lost(weights)
         found = family.factors(weights[prior.level])
         keep = _KEEP if number else 0.0
         precision, shift = (keep * old + (1 - keep) * new for old, new in zip((precision, shift), found, strict=True))
@@ -150,7 +166,7 @@ class Family:
     ) -> Family:
         """From the law of all departures, each node's own factor taken out; masses are those of the means."""
         tree, places = departures.tree, departures.places
-        curve = descend(tree, below, places, mean)
+        curve = _followed(tree, below, places, mean)
         mass = np.maximum(curve[tree.hi[places]] - curve[tree.lo[places]], _LEAST_MASS)
         total = 1 / (root**2).sum(axis=0)
         rest = np.maximum(total - precision, 1e-6 * total)
@@ -172,6 +188,16 @@ class Family:
         means = self.centre + gain * (self.x - self.centre)
         mean = (told * means).sum(axis=1)
         return mean, (told * (gain * self.variance + (means - mean[:, None]) ** 2)).sum(axis=1)
+
+    def log_gain(self, weights: Floats, precision: Floats, shift: Floats) -> Floats:  # (k, parts), (k,), (k,) -> (k,)
+        """How much likelier all else is with each prior than with the normal factor that stands in its place."""
+        log, x, rest = self.log_likelihood, self.x[:, 0], 1 / self.variance[:, 0]
+        top = log.max(axis=1, keepdims=True)
+        prior = np.log((weights * np.exp(log - top)).sum(axis=1)) + top[:, 0]
+        total = precision + rest
+        factor = 0.5 * ((shift + x * rest) ** 2 / total - x**2 * rest + np.log(rest / total))
+        found: Floats = prior - factor
+        return found
 
     def factors(self, weights: Floats) -> tuple[Floats, Floats]:  # (k, parts) -> (k,), (k,)
         """The normal factors that do to each departure's mean and variance what its prior does: precision, shift."""
@@ -215,14 +241,11 @@ class Levels:
             weights = now
         return weights
 
-    def evidence(self, family: Family, weights: Floats) -> float:
-        """The logarithm of the evidence, less what the weights have moved from those above."""
-        log, above = family.log_likelihood[self.level >= self.fixed], self._above(weights)[self.fixed :]
-        here = weights[self.level[self.level >= self.fixed]]
+    def lost(self, weights: Floats) -> float:
+        """What the weights pay for having moved from those above."""
+        above = self._above(weights)[self.fixed :]
         with np.errstate(divide="ignore", invalid="ignore"):
-            lost = np.where(above > 0, above * np.log(above / weights[self.fixed :]), 0.0)
-        top = log.max(axis=1, keepdims=True)
-        return float((np.log((here * np.exp(log - top)).sum(axis=1)) + top[:, 0]).sum()) - _CARRY * float(lost.sum())
+            return _CARRY * float(np.where(above > 0, above * np.log(above / weights[self.fixed :]), 0.0).sum())
 
     def _above(self, weights: Floats) -> Floats:
         """What each level starts from: the weights of the one above, if they were learned."""
@@ -236,13 +259,18 @@ def descend(tree: Bisection, below: Floats, places: Ints, departures: Floats) ->
 
     Inside what is not cut, or does not depart, the measure itself says how people lie.
     """
+    return tree.filled(_followed(tree, below, places, departures), below)
+
+
+def _followed(tree: Bisection, below: Floats, places: Ints, departures: Floats) -> Floats:
+    """The same where nodes are cut and nowhere else."""
     curve, moved = np.zeros_like(below), np.zeros((tree.lo.size, *below.shape[1:]))
     curve[-1], moved[places], share = 1.0, departures, tree.shares(below)
     for level in tree.levels:
         lo, mid, hi = tree.lo[level], tree.mid[level], tree.hi[level]
         mass = curve[hi] - curve[lo]
-        curve[mid] = curve[lo] + np.clip(share[level] * mass + moved[level], 0.0, mass)
-    return tree.filled(curve, below)
+        curve[mid] = curve[lo] + np.minimum(np.maximum(share[level] * mass + moved[level], 0.0), mass)
+    return curve
 
 
 def parts(mass: Floats, share: Floats, which: Ints) -> tuple[Floats, Floats]:
