@@ -198,6 +198,15 @@ def test_points_do_not_pay(make, most):
     assert ours < most * paper
 
 
+def test_no_question_is_finer_than_an_estimate_can_bear():
+    """Reports of nearly no noise could tell 4096 codes apart: 512 cells at a time, the borders shifted."""
+    waves = asked(Adaptive(epsilon=8.0), bell(4096, 3_000_000))
+    cells = [question.partition.lo.shape[0] for wave in waves for question in wave]
+    assert 480 < max(cells) <= 514
+    borders = {int(x) for question in waves[-1] for x in question.partition.lo[:, 0]}
+    assert len(borders) > 1200, "so many places are told apart"
+
+
 def test_more_waves_find_spikes():
     """One wave cannot know where people are: three have at most a third of its error on single codes."""
     rng, workload = np.random.default_rng(5), random_workload((1024,), 60, np.random.default_rng(1))

@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 
 _GRAIN = 2.0**20  # shares are rounded to 2**-20 on the way to a question, so that machines agree (DESIGN, decision 3)
 _COARSEST = 4  # cells of the first questions
+_FINEST = 512  # cells of any: shifted borders come down to single codes, and the estimate takes seconds at most
 _AT_ONCE = 6  # scales asked about before anything is known: up to 128 cells
 _SMOOTH = 0.15  # standard deviation of a half's share up to which cells need not be finer
 _ALONE = 0.75  # of a cell's mass: a code with more is a cell of its own
@@ -39,9 +40,9 @@ class Adaptive(Mechanism):
 
     People are asked about cells of equal mass, as far as is known when the question is asked. There are ``scales``
     waves. From wave to wave the cells grow more by the same factor, from four to ``finest`` over the standard deviation
-    of a cell if everybody were asked about it; to more where people lie unevenly. In each wave ``shifts`` groups of
-    equal size are asked about partitions whose borders are shifted against each other. So every scale that the reports
-    can resolve gets about as many people, and no place is worse than another (docs/methods/adaptive.md).
+    of a cell if everybody were asked about it, more where people lie unevenly, at most 512. In each wave ``shifts``
+    groups of equal size are asked about partitions whose borders are shifted against each other. So every scale that
+    the reports can resolve gets about as many people, and no place is worse than another (docs/methods/adaptive.md).
 
     ``waves`` is in how many waves the scales are asked about, by default one each. Those of the first wave are
     asked about cells of equal width, 4, 8, 16 and so on to 128, then from 4 again. ``oracle`` is a registered name, or
@@ -117,7 +118,7 @@ class Adaptive(Mechanism):
             return density, None
         variance = max(float(r.oracle.variance(1)) for r in told) * len(told) / (reports * groups)
         finest = self.finest * max(1.0, rough / _SMOOTH)
-        return density, max(finest / float(np.sqrt(variance)), _COARSEST)
+        return density, min(max(finest / float(np.sqrt(variance)), _COARSEST), _FINEST)
 
     def _cuts(
         self, axis: Axis, density: Floats, most: float | None, plan: Sequence[Sequence[str]], i: int
