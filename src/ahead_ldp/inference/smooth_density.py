@@ -2,8 +2,8 @@
 
 The logarithm of the density is a quadratic trend and some fifty cosines. A priori the cosines' weights are those of a
 random walk and an integrated one; how far the walks go is weighed by the evidence (Laplace's approximation), and so
-is the coordinate in which they walk (``inference.coordinates``). Heaps on it have coefficients of their own. The
-likelihood is the cells' normal one, as in generalised least squares.
+is the coordinate in which they walk (``inference.coordinates``). Heaps on it have coefficients of their own, or one in
+common where people round. The likelihood is the cells' normal one, as in generalised least squares.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ahead_ldp.inference.cell_estimates import CellData, CellEstimates, from_zer
 from ahead_ldp.inference.coordinates import coordinates
 from ahead_ldp.inference.heaps import columns, with_heaps
 from ahead_ldp.inference.log_linear import LogLinear, Model, fit, softmax
+from ahead_ldp.inference.rounding import rounded
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -96,10 +97,15 @@ def _laws(data: CellData, near: Floats) -> tuple[tuple[LogLinear, ...], float]: 
     if heaps.size:
         codes = np.hstack([best.codes, np.repeat(columns(width.size, heaps), width, axis=0)])
         found.append(_Fitted(best.model, law, codes))
-    weights = softmax(np.array([f.law.log_evidence for f in found])).tolist()
+    laws = [f.law.on(f.codes) for f in found]
     moved = [places.jacobian(f.law.basis, f.law.frequencies) @ f.law.spread for f in found]
+    rounding = rounded(data, best.law.on(best.codes))
+    if rounding is not None:
+        laws.append(rounding)
+        moved.append(data.jacobian(rounding.basis, rounding.frequencies) @ rounding.spread)
+    weights = softmax(np.array([law.log_evidence for law in laws])).tolist()
     used = sum(w * float((m**2).sum()) for w, m in zip(weights, moved, strict=True))
-    return tuple(replace(f.law.on(f.codes), weight=w) for f, w in zip(found, weights, strict=True)), used
+    return tuple(replace(law, weight=w) for law, w in zip(laws, weights, strict=True)), used
 
 
 class _Fitted(NamedTuple):
