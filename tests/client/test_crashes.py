@@ -40,5 +40,11 @@ def test_killed_at_every_point(tmp_path, tier, enrolment):
 
 @pytest.mark.parametrize("mutant", ["sends first", "forgets"])
 def test_a_device_that_sends_before_it_writes_is_caught(tmp_path, mutant):
-    found = run(tmp_path, mutant=mutant)
-    assert any("2 different reports" in problem for problem in found["problems"])
+    """A report that is drawn again may be the same by chance, so there are several lives to catch it in."""
+
+    def caught(life: int) -> bool:
+        (tmp_path / str(life)).mkdir()
+        found = run(tmp_path / str(life), mutant=mutant)
+        return any("2 different reports" in problem for problem in found["problems"])
+
+    assert any(caught(life) for life in range(12))
