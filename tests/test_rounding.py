@@ -69,6 +69,14 @@ def test_heaps_need_not_be_whole_codes_apart():
     assert np.abs(found[:, None] - wanted).min(axis=1).max() <= 2, "codes off at most"
 
 
+def test_it_shares_the_prior_of_the_smooth_law():
+    data, law = smooth_law(estimates(rounding(Comb(25.0, 0.0), 0.4), 0.004, 1))
+    likely, less = rounded(data, law), rounded(data, law, log_prior=-2.0)
+    assert likely is not None
+    assert less is not None
+    assert less.log_evidence == pytest.approx(likely.log_evidence - 2.0)
+
+
 def test_nobody_rounds_by_chance():
     """40 data sets of smooth people, two noises: a score of 5 is passed by chance once in some thousand."""
     for sd in (0.004, 0.02):

@@ -20,7 +20,7 @@ _WALK = np.array([0.01, 0.15, 0.4, 1.0, 2.5, 7.0])  # amplitudes: typical size i
 _INTEGRATED = np.array([0.01, 0.3, 0.9, 2.5, 7.0, 20.0])
 _TREND = np.array([0.1, 10.0])  # standard deviation of the trend's two coefficients: hardly any, or a fall by e^10
 _GRID = np.array([g for g in np.ndindex(_TREND.size, _WALK.size, _INTEGRATED.size) if g[0] or max(g) < 2])
-_COARSE = np.flatnonzero([g[0] == 0 or (g[1] % 2 == 0 and g[2] % 2 == 1) for g in _GRID])  # or a neighbour
+_COARSE = np.flatnonzero([not g[0] or (g[1] % 2 == 0 and g[2] % 2 == 1) for g in _GRID])  # the others are beside these
 _LOG_PRIOR = np.where(_GRID[:, 0] == 0, -2.0, 0.0)  # few densities have no trend
 _OWN = 4.0  # standard deviation of a coefficient that is a column's own: a share e^4 times as large
 _FARTHEST = 4.0  # that a step may move the logarithm anywhere

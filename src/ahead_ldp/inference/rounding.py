@@ -42,8 +42,11 @@ class Comb(NamedTuple):
         return np.minimum(np.floor(self.phase + self.period * np.arange(count)).astype(np.int64), d - 1)
 
 
-def rounded(data: CellData, smooth: LogLinear) -> LogLinear | None:
-    """The law of all codes with a coefficient for those that people round to; None where nothing says that they do."""
+def rounded(data: CellData, smooth: LogLinear, log_prior: float = 0.0) -> LogLinear | None:
+    """The law of all codes with a coefficient for those that people round to; None where nothing says that they do.
+
+    ``log_prior`` is that of the smooth law's model, which the new one shares.
+    """
     d = smooth.frequencies.size
     if not _LEAST <= d <= _MOST:
         return None
@@ -55,7 +58,7 @@ def rounded(data: CellData, smooth: LogLinear) -> LogLinear | None:
     column[comb.codes(d)] = 1.0
     height = float(residuals.scores([comb])[1][0])
     raised = smooth.frequencies * (1 + max(height, _HIGHER) * column)
-    model = Model(data, np.column_stack([smooth.basis, column]), np.ones(d), own=1)
+    model = Model(data, np.column_stack([smooth.basis, column]), np.ones(d), own=1, log_prior=log_prior)
     law = fit(model.start(raised / raised.sum()).settled())
     return replace(law, log_evidence=law.log_evidence - float(np.log(_PADDED * d)))
 
@@ -65,8 +68,7 @@ def _best(residuals: _Residuals, d: int) -> Comb | None:
     found = residuals.highest(_peaks(residuals.signal))
     if found is None:
         return None
-    found = residuals.highest([found, *_near(found, d, 1.0)]) or found
-    found = residuals.highest([found, *_near(found, d, 0.3)]) or found
+    found = _refined(residuals, found, d)
     good = _AS_GOOD * float(residuals.scores([found])[0][0])
     for times in range(_MULTIPLES, 1, -1):
         period = times * found.period
@@ -75,14 +77,20 @@ def _best(residuals: _Residuals, d: int) -> Comb | None:
         longer = [Comb(period, found.phase + k * found.period) for k in range(times)]
         best = residuals.highest([near for comb in longer for near in _near(comb, d, 0.5, 1)])
         if best is not None and residuals.scores([best])[0][0] >= good:
-            found = residuals.highest([best, *_near(best, d, 1.0)]) or best
-            found = residuals.highest([found, *_near(found, d, 0.3)]) or found
+            found = _refined(residuals, best, d)
             break
     whole = max(float(round(found.period)), 1.0)
     round_ = residuals.highest([Comb(whole, 0.0), Comb(whole, float(round(found.phase) % whole))])
     if round_ is not None and residuals.scores([round_])[0][0] >= good:
         found = round_
     return found if residuals.scores([found])[0][0] >= _STANDS_OUT else None
+
+
+def _refined(residuals: _Residuals, comb: Comb, d: int) -> Comb:
+    """The best comb around one, looked for twice, the second time nearer."""
+    for scale in (1.0, 0.3):
+        comb = residuals.highest([comb, *_near(comb, d, scale)]) or comb
+    return comb
 
 
 def _near(comb: Comb, d: int, scale: float, steps: int = 2) -> list[Comb]:

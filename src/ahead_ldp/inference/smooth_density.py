@@ -1,6 +1,6 @@
 """A smooth density of one ordered attribute from noisy frequencies of the cells of several partitions.
 
-The logarithm of the density is a quadratic trend and some fifty cosines. A priori the cosines' weights are those of a
+The logarithm of the density is a quadratic trend and forty cosines. A priori the cosines' weights are those of a
 random walk and an integrated one; how far the walks go is weighed by the evidence (Laplace's approximation), and so
 is the coordinate in which they walk (``inference.coordinates``). Heaps on it have coefficients of their own, or one in
 common where people round. The likelihood is the cells' normal one, as in generalised least squares.
@@ -99,7 +99,7 @@ def _laws(data: CellData, near: Floats) -> tuple[tuple[LogLinear, ...], float]: 
         found.append(_Fitted(best.model, law, codes))
     laws = [f.law.on(f.codes) for f in found]
     moved = [places.jacobian(f.law.basis, f.law.frequencies) @ f.law.spread for f in found]
-    rounding = rounded(data, best.law.on(best.codes))
+    rounding = rounded(data, best.law.on(best.codes), best.model.log_prior)
     if rounding is not None:
         laws.append(rounding)
         moved.append(data.jacobian(rounding.basis, rounding.frequencies) @ rounding.spread)
