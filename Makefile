@@ -5,9 +5,9 @@ STAMP := .venv/.installed
 MAKEFLAGS += --no-print-directory
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-SOAK := tests/device tests/test_schema.py tests/test_queries.py tests/test_trees.py tests/test_partitions.py \
-	tests/test_covers.py tests/test_summed_area.py tests/test_norm_sub.py tests/mechanisms/test_ahead.py tests/server/store \
-	tests/service
+SOAK := tests/device tests/schema/test_attributes.py tests/schema/test_queries.py tests/partitions/test_trees.py tests/partitions/test_partition.py \
+	tests/partitions/test_covers.py tests/partitions/test_summed_area.py tests/estimates/solvers/test_norm_sub.py tests/mechanisms/ahead/test_ahead.py tests/service/store \
+	tests/service/system
 .DEFAULT_GOAL := help
 .PHONY: help demo test system lint format bench soak docs lock clean
 
@@ -15,7 +15,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
-	@$(BIN)/python -m ahead_ldp.demo $(if $(KEEP),--keep)
+	@$(BIN)/python -m ahead_ldp.cli.demo $(if $(KEEP),--keep)
 
 test: lint system  ## lint, then the test suite
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup

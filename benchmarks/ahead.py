@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ahead_ldp import Estimate, Workload, make_mechanism
-from ahead_ldp.simulation import Population, run_simulation
+from ahead_ldp.engines.simulation import Population, run_simulation
 from benchmarks import published
 from benchmarks.measuring import Section, Sizes, Target, at_least, at_most, cpu_s, fresh_cpu_s
 from benchmarks.populations import Ints, gaussian, gaussian_grid, gaussian_records, ranges, schema

@@ -11,8 +11,8 @@ from ahead_ldp.device.laws import LAWS
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.tokens import blind, check_signature, group_number, new_nonce, unblind
 from ahead_ldp.device.words import SystemWords
-from ahead_ldp.issuer import SigningKey
-from ahead_ldp.server.tokens import verify
+from ahead_ldp.service.issuer import SigningKey
+from ahead_ldp.service.server.tokens import verify
 from benchmarks.measuring import Section, Sizes, at_most, cpu_s
 from benchmarks.rendering import seconds
 

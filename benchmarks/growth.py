@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ahead_ldp import Estimate
-from ahead_ldp.pair_estimates import PairEstimate
-from ahead_ldp.simulation import Population
-from ahead_ldp.tree_estimates import TreeEstimate
+from ahead_ldp.engines.simulation import Population
+from ahead_ldp.mechanisms.ahead.pair_estimates import PairEstimate
+from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
 from benchmarks.ahead import QUERIES, Build, asker, builder
 from benchmarks.measuring import Section, Sizes, at_most, cpu_s, fresh_cpu_s
 from benchmarks.populations import gaussian, gaussian_grid, gaussian_records, ranges

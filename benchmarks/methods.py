@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ahead_ldp import MECHANISMS
-from ahead_ldp.simulation import Population
+from ahead_ldp.engines.simulation import Population
 from benchmarks import published
 from benchmarks.ahead import QUERIES, asker, builder
 from benchmarks.measuring import Section, Sizes, Target, at_most, cpu_s, fresh_cpu_s

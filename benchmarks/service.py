@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ahead_ldp.oracles import make_oracle
-from ahead_ldp.server.screens import screen_group
-from ahead_ldp.server.tokens import verify
+from ahead_ldp.service.screening.screens import screen_group
+from ahead_ldp.service.server.tokens import verify
 from benchmarks.measuring import Section, Sizes, Target, at_least, at_most, cpu_s
 from benchmarks.rendering import seconds
 from benchmarks.service_load import Load, Running, cpu_of, empty, frames, load, running
-from tests.server.store.postgres_server import NoPostgres, PostgresServer
+from tests.service.store.postgres_server import NoPostgres, PostgresServer
 
 BATCH, BATCH_CONNECTIONS = 100, 8
 CONNECTIONS = (64, 256)  # of people who send one report each

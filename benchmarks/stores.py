@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ahead_ldp.server.store import Batch, CampaignState, NewQuestion, NewWave, Outcome, SQLiteStore, reports_digest
+from ahead_ldp.service.store import Batch, CampaignState, NewQuestion, NewWave, Outcome, SQLiteStore, reports_digest
 from benchmarks.measuring import Section, Sizes, at_least, at_most
 from benchmarks.rendering import seconds
 

@@ -14,7 +14,7 @@ for (const [source, target] of Object.entries({ "src/index.ts": "dist/ahead.js",
   writeFileSync(target, small.code + "\n");
 }
 // What the server serves is what was built here, byte for byte; a test compares.
-copyFileSync("dist/participant.js", "../src/ahead_ldp/dashboard/static/participant.js");
+copyFileSync("dist/participant.js", "../src/ahead_ldp/service/dashboard/static/participant.js");
 await build({ ...common, entryPoints: ["src/node.ts", "src/laws.ts", "src/words.ts"], format: "esm", platform: "node", outdir: "dist" });
 const tests = readdirSync("test").filter((name) => name.endsWith(".test.ts"));
 await build({ ...common, entryPoints: tests.map((name) => `test/${name}`), format: "esm", platform: "node", sourcemap: "inline", outdir: "build/test" });

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from ahead_ldp.device import Axis, Schema
 from ahead_ldp.oracles import ORACLES, LinearOracle, Oracle
-from ahead_ldp.protocol import Mechanism
-from ahead_ldp.schema import as_schema
-from ahead_ldp.trees import Tree
+from ahead_ldp.partitions.trees import Tree
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.schema.attributes import as_schema
 
 LINEAR = [name for name, kind in ORACLES.items() if issubclass(kind, LinearOracle)]
 

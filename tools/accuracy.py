@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.evaluation import Task, choose, run_trial, trial_rng, workload_rng
-from ahead_ldp.progress import Bar
-from ahead_ldp.protocol import Mechanism
-from ahead_ldp.workloads import Workload, random_workload
+from ahead_ldp.engines.progress import Bar
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.research.evaluation import Task, choose, run_trial, trial_rng, workload_rng
+from ahead_ldp.schema.workloads import Workload, random_workload
 from tools.splits import EPSILONS, SPLITS, Setting
 
 SEED = 52_021

@@ -16,13 +16,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.evaluation import Score, Task, choose, measure, workload_rng
-from ahead_ldp.mechanisms import AHEAD, HDG, MECHANISMS
-from ahead_ldp.progress import Bar
-from ahead_ldp.protocol import Mechanism
-from ahead_ldp.schema import as_schema, codes
-from ahead_ldp.simulation import Population
-from ahead_ldp.workloads import random_workload
+from ahead_ldp.engines.progress import Bar
+from ahead_ldp.engines.simulation import Population
+from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.mechanisms.ahead.ahead import AHEAD
+from ahead_ldp.mechanisms.grids.hdg import HDG
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.research.evaluation import Score, Task, choose, measure, workload_rng
+from ahead_ldp.schema.attributes import as_schema, codes
+from ahead_ldp.schema.workloads import random_workload
 
 ROOT = Path(__file__).resolve().parent.parent
 EPSILONS = (0.1, 0.5, 1.0, 1.5)

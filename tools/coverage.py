@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.evaluation import Task, workload_rng
-from ahead_ldp.progress import Bar
-from ahead_ldp.simulation import run_simulation
-from ahead_ldp.workloads import Workload, fixed_volume_workload, random_workload
+from ahead_ldp.engines.progress import Bar
+from ahead_ldp.engines.simulation import run_simulation
+from ahead_ldp.research.evaluation import Task, workload_rng
+from ahead_ldp.schema.workloads import Workload, fixed_volume_workload, random_workload
 from tools.accuracy import SEED, named
 from tools.splits import EPSILONS, SPLITS, Setting
 

@@ -11,17 +11,17 @@ import re
 import sys
 from pathlib import Path
 
-from ahead_ldp.experiments import journal
-from ahead_ldp.experiments.counting import Count, count
-from ahead_ldp.experiments.findings import FINDINGS
-from ahead_ldp.experiments.paper import make_plan
-from ahead_ldp.experiments.plan import Figure, all_cells
-from ahead_ldp.experiments.sizes import FULL
-from ahead_ldp.experiments.table import Measured
-from ahead_ldp.experiments.verdicts import Verdict, judge_all
-from ahead_ldp.experiments.views import View
-from ahead_ldp.figures.evaluation import draw
-from ahead_ldp.figures.reproduction import JOURNAL
+from ahead_ldp.research.experiments import journal
+from ahead_ldp.research.experiments.counting import Count, count
+from ahead_ldp.research.experiments.findings import FINDINGS
+from ahead_ldp.research.experiments.paper import make_plan
+from ahead_ldp.research.experiments.plan import Figure, all_cells
+from ahead_ldp.research.experiments.sizes import FULL
+from ahead_ldp.research.experiments.table import Measured
+from ahead_ldp.research.experiments.verdicts import Verdict, judge_all
+from ahead_ldp.research.experiments.views import View
+from ahead_ldp.research.figures.evaluation import draw
+from ahead_ldp.research.figures.reproduction import JOURNAL
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "evaluation.md"

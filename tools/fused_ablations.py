@@ -16,12 +16,11 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.evaluation import run_trial, trial_rng
-from ahead_ldp.inference import interactions
-from ahead_ldp.inference.margins import Margin
-from ahead_ldp.inference.pairwise_models import PairwiseModel
-from ahead_ldp.mechanisms import fused
-from ahead_ldp.mechanisms.fused import Fused
+from ahead_ldp.mechanisms.fused import fused, interactions
+from ahead_ldp.mechanisms.fused.fused import Fused
+from ahead_ldp.mechanisms.fused.margins import Margin
+from ahead_ldp.mechanisms.fused.pairwise_models import PairwiseModel
+from ahead_ldp.research.evaluation import run_trial, trial_rng
 from tools.accuracy import SEED, task_of
 from tools.splits import SPLITS
 

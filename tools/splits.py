@@ -21,9 +21,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.evaluation import people_of
-from ahead_ldp.schema import as_schema, codes
-from ahead_ldp.simulation import Population
+from ahead_ldp.engines.simulation import Population
+from ahead_ldp.research.evaluation import people_of
+from ahead_ldp.schema.attributes import as_schema, codes
 
 ROOT = Path(__file__).resolve().parent.parent
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 1.5)

@@ -9,21 +9,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ahead_ldp import drawing
+from ahead_ldp.estimates import pictures as drawing
 
 if TYPE_CHECKING:
-    from ahead_ldp.answers import Answers
+    from ahead_ldp.api import collect, simulate
     from ahead_ldp.device.codes import Attribute, Schema
-    from ahead_ldp.estimates import Estimate
-    from ahead_ldp.figures import plot_answers, plot_estimate, plot_tree
-    from ahead_ldp.front import collect, make_mechanism, simulate
-    from ahead_ldp.mechanisms import MECHANISMS
-    from ahead_ldp.protocol import Mechanism
-    from ahead_ldp.quantiles import Mean, Quantiles
-    from ahead_ldp.queries import Query
-    from ahead_ldp.saved import load
-    from ahead_ldp.schema import as_schema, load_schema
-    from ahead_ldp.workloads import Workload
+    from ahead_ldp.engines.archive import load
+    from ahead_ldp.estimates.answers import Answers
+    from ahead_ldp.estimates.estimate import Estimate
+    from ahead_ldp.estimates.quantiles import Mean, Quantiles
+    from ahead_ldp.mechanisms import MECHANISMS, make_mechanism
+    from ahead_ldp.plots import plot_answers, plot_estimate, plot_tree
+    from ahead_ldp.protocol.mechanism import Mechanism
+    from ahead_ldp.schema.attributes import as_schema, load_schema
+    from ahead_ldp.schema.queries import Query
+    from ahead_ldp.schema.workloads import Workload
 
 __all__ = [
     "MECHANISMS", "Answers", "Attribute", "Estimate", "Mean", "Mechanism", "Quantiles", "Query", "Schema", "Workload",
@@ -32,22 +32,22 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "answers": ("Answers",),
+    "api": ("collect", "simulate"),
     "device.codes": ("Attribute", "Schema"),
-    "estimates": ("Estimate",),
-    "figures": ("plot_answers", "plot_estimate", "plot_tree"),
-    "front": ("collect", "make_mechanism", "simulate"),
-    "mechanisms": ("MECHANISMS",),
-    "protocol": ("Mechanism",),
-    "quantiles": ("Mean", "Quantiles"),
-    "queries": ("Query",),
-    "saved": ("load",),
-    "schema": ("as_schema", "load_schema"),
-    "workloads": ("Workload",),
+    "estimates.answers": ("Answers",),
+    "estimates.estimate": ("Estimate",),
+    "estimates.quantiles": ("Mean", "Quantiles"),
+    "mechanisms": ("MECHANISMS", "make_mechanism"),
+    "plots": ("plot_answers", "plot_estimate", "plot_tree"),
+    "engines.archive": ("load",),
+    "protocol.mechanism": ("Mechanism",),
+    "schema.attributes": ("as_schema", "load_schema"),
+    "schema.queries": ("Query",),
+    "schema.workloads": ("Workload",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-drawing.register(lambda: import_module("ahead_ldp.figures"))
+drawing.register(lambda: import_module("ahead_ldp.plots"))
 
 
 def __getattr__(name: str) -> Any:

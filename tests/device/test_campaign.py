@@ -8,9 +8,10 @@ from ahead_ldp.device.campaign import Campaign, campaign_record, check_wave, pic
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.device.question import Policy
 from ahead_ldp.device.refusals import QuestionRefused
-from ahead_ldp.mechanisms import AHEAD, LLE
-from ahead_ldp.schema import as_schema
-from ahead_ldp.sessions import Session
+from ahead_ldp.mechanisms.ahead.ahead import AHEAD
+from ahead_ldp.mechanisms.ahead.lle import LLE
+from ahead_ldp.protocol.session import Session
+from ahead_ldp.schema.attributes import as_schema
 
 SCHEMA = as_schema(["x=codes,8", "y=codes,8", "z=codes,4"])
 POLICY = Policy(max_epsilon=2)

@@ -17,7 +17,7 @@ sys.modules["numpy"] = None
 
 class OnlyDevice:
     def find_spec(self, name, path=None, target=None):
-        own = name in ("ahead_ldp", "ahead_ldp.drawing") or (name + ".").startswith("ahead_ldp.device.")
+        own = name in ("ahead_ldp", "ahead_ldp.estimates.pictures") or (name + ".").startswith("ahead_ldp.device.")
         if not own and name.partition(".")[0] not in sys.stdlib_module_names:
             raise ImportError(f"{name} is blocked")
 

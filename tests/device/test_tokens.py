@@ -29,8 +29,8 @@ from ahead_ldp.device.tokens import (
     token_group,
     unblind,
 )
-from ahead_ldp.issuer import SigningKey
-from ahead_ldp.server.tokens import verify
+from ahead_ldp.service.issuer import SigningKey
+from ahead_ldp.service.server.tokens import verify
 
 RFC = json.loads((Path(__file__).parent.parent / "vectors" / "rfc9474.json").read_text("utf-8"))
 P, Q = int(RFC["p"], 16), int(RFC["q"], 16)

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ahead_ldp.collection import draw_groups
 from ahead_ldp.engines import campaigns
 from ahead_ldp.engines.campaigns import (
     advance,
@@ -16,11 +15,14 @@ from ahead_ldp.engines.campaigns import (
     read_estimate,
     start_campaign,
 )
+from ahead_ldp.engines.collection import draw_groups
 from ahead_ldp.engines.local import LOCAL
+from ahead_ldp.engines.runs import collect_run, read_run
 from ahead_ldp.engines.writer import ReportWriter
-from ahead_ldp.mechanisms import AHEAD, MECHANISMS, Uniform
-from ahead_ldp.runs import collect_run, read_run
-from ahead_ldp.sessions import ReplayMismatch
+from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.mechanisms.ahead.ahead import AHEAD
+from ahead_ldp.mechanisms.ahead.uniform import Uniform
+from ahead_ldp.protocol.session import ReplayMismatch
 from tests.support import make_mechanism, schema_of
 
 SCHEMA = schema_of(8)

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ahead_ldp.coding import encode
 from ahead_ldp.device.laws import LAWS, OUELaw, SSLaw
 from ahead_ldp.engines import holding, perturb
 from ahead_ldp.engines.campaigns import advance, open_campaign, read_estimate, start_campaign
@@ -17,9 +16,11 @@ from ahead_ldp.engines.holding import answer_table
 from ahead_ldp.engines.jobs import Job
 from ahead_ldp.engines.keyed import RowWords, keystream, place_row, row_secret
 from ahead_ldp.engines.perturb import Plan, answer_rows, read_table, rows_of
-from ahead_ldp.mechanisms import AHEAD, Flat
+from ahead_ldp.mechanisms.ahead.ahead import AHEAD
+from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.oracles import oracle_of_law
-from ahead_ldp.schema import as_schema
+from ahead_ldp.schema.attributes import as_schema
+from ahead_ldp.schema.coding import encode
 from tests.support import PASS, chi_square
 
 KEY = bytes(range(32))

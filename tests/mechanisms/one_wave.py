@@ -3,11 +3,11 @@
 import numpy as np
 
 from ahead_ldp.device import Schema
-from ahead_ldp.estimates import Estimate
+from ahead_ldp.engines.simulation import Population, run_simulation
+from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol import Mechanism, finish
-from ahead_ldp.simulation import Population, run_simulation
-from ahead_ldp.workloads import Workload, true_answers
+from ahead_ldp.protocol.mechanism import Mechanism, finish
+from ahead_ldp.schema.workloads import Workload, true_answers
 from tests.support import PASS
 
 REPEATS = 1500

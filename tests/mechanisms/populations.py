@@ -3,10 +3,10 @@
 import numpy as np
 
 from ahead_ldp.device import Schema
-from ahead_ldp.protocol import Mechanism
-from ahead_ldp.schema import as_schema, codes
-from ahead_ldp.simulation import Population, run_simulation
-from ahead_ldp.workloads import Workload, true_answers
+from ahead_ldp.engines.simulation import Population, run_simulation
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.schema.attributes import as_schema, codes
+from ahead_ldp.schema.workloads import Workload, true_answers
 
 
 def schema_of(*sizes: int) -> Schema:

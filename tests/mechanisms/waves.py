@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ahead_ldp.device import Schema
-from ahead_ldp.estimates import Estimate
+from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol import Mechanism, Question, Tallies, Wave
+from ahead_ldp.protocol.mechanism import Mechanism, Question, Tallies, Wave
 
 Boxes = list[tuple[tuple[int, int], ...]]
 

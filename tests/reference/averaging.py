@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ahead_ldp.inference.averaging import Measurement
-from ahead_ldp.trees import Tree
+from ahead_ldp.mechanisms.ahead.averaging import Measurement
+from ahead_ldp.partitions.trees import Tree
 from tests.reference.covers import children
 
 

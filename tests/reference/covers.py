@@ -1,6 +1,6 @@
 """Answering a box by walking down the tree."""
 
-from ahead_ldp.trees import Tree
+from ahead_ldp.partitions.trees import Tree
 
 Box = list[list[float]]
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from ahead_ldp.trees import Tree
+from ahead_ldp.partitions.trees import Tree
 
 
 def fewest_nodes(tree: Tree, lo: int, hi: int, node: int = 0) -> list[int]:

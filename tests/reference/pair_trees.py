@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from ahead_ldp.trees import Tree
+from ahead_ldp.partitions.trees import Tree
 from tests.reference.brute_ahead import divide
 
 Side = tuple[int, int]

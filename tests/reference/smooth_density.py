@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from ahead_ldp.inference.cell_estimates import CellEstimates
+from ahead_ldp.mechanisms.adaptive.cell_estimates import CellEstimates
 
 
 def density(basis: np.ndarray, beta: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from pathlib import Path
 from ahead_ldp.cli import printing
 from ahead_ldp.cli.engines import account, engine_of
 from ahead_ldp.engines.campaigns import advance
-from ahead_ldp.sessions import ReplayMismatch
+from ahead_ldp.protocol.session import ReplayMismatch
 
 
 def run(

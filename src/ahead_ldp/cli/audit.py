@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ahead_ldp.cli import printing
-from ahead_ldp.server.audit import audit_url
+from ahead_ldp.service.campaigns.audit import audit_url
 
 
 def run(url: str, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ahead_ldp.cli import printing
 from ahead_ldp.cli.remote import Remote
 from ahead_ldp.device.canonical import canonical_bytes
-from ahead_ldp.server.export import write_parquet
+from ahead_ldp.service.campaigns.export import write_parquet
 
 _WAIT = "?wait=60"
 

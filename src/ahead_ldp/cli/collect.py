@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ahead_ldp.api import People
 from ahead_ldp.cli import inputs, printing
 from ahead_ldp.device.epsilon import epsilon_text
-from ahead_ldp.evaluation import check_runs, choose
-from ahead_ldp.front import People
-from ahead_ldp.progress import Bar
-from ahead_ldp.runs import collect_run
+from ahead_ldp.engines.progress import Bar
+from ahead_ldp.engines.runs import collect_run
+from ahead_ldp.research.evaluation import check_runs, choose
 
 
 def run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ahead_ldp.cli import printing
-from ahead_ldp.datasets import DATASETS, SHAPES, Dataset, data_folder
+from ahead_ldp.research.datasets import DATASETS, SHAPES, Dataset, data_folder
 
 
 def run(as_json: bool) -> None:

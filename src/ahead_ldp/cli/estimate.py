@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ahead_ldp.cli import printing
 from ahead_ldp.engines.campaigns import read_estimate
-from ahead_ldp.sessions import ReplayMismatch
+from ahead_ldp.protocol.session import ReplayMismatch
 
 
 def run(directory: Path, out: Path | None, as_json: bool) -> None:

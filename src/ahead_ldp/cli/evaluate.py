@@ -8,10 +8,10 @@ from typing import Any
 
 from ahead_ldp.cli import inputs, printing
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.evaluation import Score, Task, check_runs, choose, measure, people_of, workload_rng
-from ahead_ldp.progress import Bar
-from ahead_ldp.simulation import Population
-from ahead_ldp.workloads import Workload, random_workload
+from ahead_ldp.engines.progress import Bar
+from ahead_ldp.engines.simulation import Population
+from ahead_ldp.research.evaluation import Score, Task, check_runs, choose, measure, people_of, workload_rng
+from ahead_ldp.schema.workloads import Workload, random_workload
 
 
 def run(

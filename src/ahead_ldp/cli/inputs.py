@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.coding import encode
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import epsilon_text
-from ahead_ldp.schema import as_schema, load_schema, real
-from ahead_ldp.schema import codes as coded
-from ahead_ldp.tables import Columns, read_columns
-from ahead_ldp.workloads import Workload
-
-Ints = NDArray[np.int64]
+from ahead_ldp.schema.arrays import Floats, Ints
+from ahead_ldp.schema.attributes import as_schema, load_schema, real
+from ahead_ldp.schema.attributes import codes as coded
+from ahead_ldp.schema.coding import encode
+from ahead_ldp.schema.columns import Columns, read_columns
+from ahead_ldp.schema.workloads import Workload
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +172,7 @@ def load_array(path: Path) -> NDArray[Any]:
     return array
 
 
-def _numbers(path: Path) -> tuple[list[str] | None, NDArray[np.float64]]:
+def _numbers(path: Path) -> tuple[list[str] | None, Floats]:
     """The header of a .csv file of numbers, if it has one, and its rows."""
     if path.suffix.lower() != ".csv":
         raise ValueError(f"expected a file ending in .csv or .npy, got {str(path)!r}")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from ahead_ldp.cli import printing
-from ahead_ldp.issuer import Office, make_app
+from ahead_ldp.service.issuer import Office, make_app
 
 
 def create(directory: Path, tier: str, bits: int) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ahead_ldp.cli import printing
-from ahead_ldp.evaluation import choose
 from ahead_ldp.mechanisms import MECHANISMS
-from ahead_ldp.mechanisms.sources import SOURCES
 from ahead_ldp.oracles import Tally
-from ahead_ldp.schema import as_schema
-from ahead_ldp.sessions import Session
+from ahead_ldp.protocol.session import Session
+from ahead_ldp.research.evaluation import choose
+from ahead_ldp.schema.attributes import as_schema
 
 REFERENCE = "value=codes,256"  # the schema that waves are counted on
 
@@ -38,11 +37,11 @@ def run(as_json: bool) -> None:
 
 def describe(name: str) -> dict[str, Any]:
     """A registered method: how many attributes it takes, how many waves it asks, where it is from."""
-    cls, source = MECHANISMS[name], SOURCES.get(name)
+    cls = MECHANISMS[name]
     return {
         "method": name,
-        "idea": source.idea if source else "",
-        "source": source.paper if source else "",
+        "idea": cls.idea,
+        "source": cls.source,
         "most_attributes": cls.most_attributes,
         "waves": _waves(name),
         "settings": ["default", *(preset for preset in ("paper", "strong") if hasattr(cls, preset))],

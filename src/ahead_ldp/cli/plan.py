@@ -7,18 +7,18 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from ahead_ldp.accounting import CONDITIONS, central_epsilon
 from ahead_ldp.cli import inputs, printing
 from ahead_ldp.cli.plot import FORMATS
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
-from ahead_ldp.evaluation import check_runs, choose
-from ahead_ldp.figures import plot_tradeoff
+from ahead_ldp.engines.progress import Bar
 from ahead_ldp.mechanisms import MECHANISMS
-from ahead_ldp.planner import Plan
-from ahead_ldp.planner import plan as make_plan
-from ahead_ldp.progress import Bar
-from ahead_ldp.targets import UNKNOWNS, Case, Forecast, Solution, exchange, forecast, solve
+from ahead_ldp.plots import plot_tradeoff
+from ahead_ldp.research.accounting import CONDITIONS, central_epsilon
+from ahead_ldp.research.evaluation import check_runs, choose
+from ahead_ldp.research.planner import Plan
+from ahead_ldp.research.planner import plan as make_plan
+from ahead_ldp.research.targets import UNKNOWNS, Case, Forecast, Solution, exchange, forecast, solve
 
 _EXCHANGED = (0.5, 2.0)  # of epsilon, for the paper's rule
 _CURVE = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)

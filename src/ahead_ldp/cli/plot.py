@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ahead_ldp.cli import inputs, printing
 from ahead_ldp.cli.query import read
-from ahead_ldp.figures import plot_estimate, plot_tree
-from ahead_ldp.tree_estimates import TreeEstimate
+from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
+from ahead_ldp.plots import plot_estimate, plot_tree
 
 FORMATS = (".png", ".svg", ".pdf")
 

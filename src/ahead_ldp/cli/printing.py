@@ -12,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ahead_ldp.evaluation import Spread
+from ahead_ldp.research.evaluation import Spread
 
 
 def note(text: str) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ahead_ldp.cli import printing
-from ahead_ldp.estimates import Estimate
-from ahead_ldp.runs import read_run
-from ahead_ldp.sessions import ReplayMismatch
+from ahead_ldp.engines.runs import read_run
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.protocol.session import ReplayMismatch
 
 
 def run(directory: Path, queries: Sequence[str], recount: bool, as_json: bool) -> None:

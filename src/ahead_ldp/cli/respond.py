@@ -12,7 +12,11 @@ from typing import Any
 import typer
 
 from ahead_ldp.cli import printing
-from ahead_ldp.client import (
+from ahead_ldp.device.codes import Attribute
+from ahead_ldp.device.entries import LedgerRefused
+from ahead_ldp.device.ledger import Ledger
+from ahead_ldp.device.refusals import QuestionRefused, ValueRefused
+from ahead_ldp.service.client import (
     Client,
     HttpTransport,
     IssuerClient,
@@ -24,11 +28,7 @@ from ahead_ldp.client import (
     Unreachable,
     WithdrawalRefused,
 )
-from ahead_ldp.client.views import fetch_campaign
-from ahead_ldp.device.codes import Attribute
-from ahead_ldp.device.entries import LedgerRefused
-from ahead_ldp.device.ledger import Ledger
-from ahead_ldp.device.refusals import QuestionRefused, ValueRefused
+from ahead_ldp.service.client.views import fetch_campaign
 
 _FINE = (Status.ACKNOWLEDGED, Status.QUEUED, Status.DECLINED, Status.WITHDRAWN, Status.WIPED)
 _SAID = {

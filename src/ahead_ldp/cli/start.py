@@ -8,7 +8,7 @@ from pathlib import Path
 from ahead_ldp.cli import inputs, printing
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.engines.campaigns import start_campaign
-from ahead_ldp.evaluation import check_runs, choose
+from ahead_ldp.research.evaluation import check_runs, choose
 
 
 def run(

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ahead_ldp.cli import printing
-from ahead_ldp.server.store import SCHEMA_VERSION, Store, StoreError, check_chain, events, open_store
-from ahead_ldp.server.store import restore as restore_store
+from ahead_ldp.service.store import SCHEMA_VERSION, Store, StoreError, check_chain, events, open_store
+from ahead_ldp.service.store import restore as restore_store
 
 
 def check(url: str, as_json: bool) -> None:

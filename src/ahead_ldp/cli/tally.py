@@ -10,7 +10,7 @@ from ahead_ldp.cli.engines import account, engine_of
 from ahead_ldp.engines.campaigns import all_questions
 from ahead_ldp.engines.layout import CAMPAIGN, REPORTS
 from ahead_ldp.engines.manifests import find_files, some_files
-from ahead_ldp.protocol import tally_record
+from ahead_ldp.protocol.mechanism import tally_record
 
 
 def run(

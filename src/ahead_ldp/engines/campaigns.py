@@ -1,6 +1,6 @@
 """A campaign in batch: questions out, reports in, the next wave; everything in one directory.
 
-    campaign.json, schema.json, questions/, reports/, tallies/, estimate.json    as ``ahead_ldp.runs`` has them
+    campaign.json, schema.json, questions/, reports/, tallies/, estimate.json    as ``ahead_ldp.engines.runs`` has them
     frozen/WAVE.json    the files that a wave was counted from, with their rows and digests, and those set aside
 
 A wave is open while its questions are there and its tallies are not. Closing it goes in steps, each whole or not done:
@@ -31,9 +31,9 @@ from ahead_ldp.engines.layout import (
 )
 from ahead_ldp.engines.local import LOCAL
 from ahead_ldp.engines.manifests import Entry, ReportFile
-from ahead_ldp.estimates import Estimate
-from ahead_ldp.protocol import Mechanism, tally_record
-from ahead_ldp.sessions import ReplayMismatch, Session, replay
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.protocol.mechanism import Mechanism, tally_record
+from ahead_ldp.protocol.session import ReplayMismatch, Session, replay
 
 _EXPECTED = "a campaign's directory, as `ahead start` makes it"
 

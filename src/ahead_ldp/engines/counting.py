@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from ahead_ldp.engines.files import Asked, Questions
 from ahead_ldp.engines.manifests import ReportFile
 from ahead_ldp.oracles import Tally
-from ahead_ldp.oracles.tally import Bools, Bytes
+from ahead_ldp.schema.arrays import Bools, Bytes
 
 K = TypeVar("K")
 _SHOWN = 5

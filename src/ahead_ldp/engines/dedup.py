@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.oracles.tally import Bools, Bytes, Ints
+from ahead_ldp.schema.arrays import Bools, Bytes, Ints
 
 Words = NDArray[np.uint64]
 _PER_BUCKET = 200_000  # rows aimed at
@@ -132,7 +132,7 @@ def _fold(records: Words) -> tuple[Words, Words]:
 class LeftOut:
     """Which rows of which file do not count: one bit each, for the files that have such rows."""
 
-    def __init__(self, bits: dict[int, NDArray[np.uint8]] | None = None) -> None:
+    def __init__(self, bits: dict[int, Bytes] | None = None) -> None:
         self._bits = {} if bits is None else bits
 
     @property
@@ -163,7 +163,7 @@ class LeftOut:
         return inside & (bits[at // 8] >> (at % 8).astype(np.uint8) & 1 == 1) if bits.size else inside
 
 
-def packed_rows(rows: Ints) -> NDArray[np.uint8]:
+def packed_rows(rows: Ints) -> Bytes:
     """A bit for every row up to the last of these, set for these, least significant first."""
     bits = np.zeros(int(rows.max(initial=-1)) + 1, bool)
     bits[rows] = True

@@ -9,7 +9,7 @@ import numpy as np
 
 from ahead_ldp.device.laws import Law, SSLaw, UnaryLaw
 from ahead_ldp.engines.keyed import RowWords, keystream
-from ahead_ldp.oracles.tally import Bytes, Ints
+from ahead_ldp.schema.arrays import Bytes, Ints
 
 _WORDS = 1 << 20  # drawn at a time
 

@@ -18,7 +18,7 @@ from ahead_ldp.device.canonical import Record, canonical_bytes, check_digest, di
 from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.engines.layout import group_name
 from ahead_ldp.oracles import Oracle, oracle_of_law
-from ahead_ldp.oracles.tally import Bytes
+from ahead_ldp.schema.arrays import Bytes
 
 VERSION = "1"
 ROWS_PER_GROUP = 100_000

@@ -16,7 +16,7 @@ from ahead_ldp.engines.manifests import sha256_of
 from ahead_ldp.engines.mapping import map_items
 from ahead_ldp.engines.perturb import Plan, answer_rows, check_rows, read_table, rows_of, table_files
 from ahead_ldp.engines.writer import ReportWriter
-from ahead_ldp.oracles.tally import Bytes
+from ahead_ldp.schema.arrays import Bytes
 
 _MOST_ROWS = 10**7  # of a table, for which buckets are small
 _ENOUGH = 200_000  # rows from which on processes are worth their start

@@ -10,8 +10,8 @@ from ahead_ldp.device.canonical import Record, canonical_bytes, digest, parse_ca
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.mechanisms import mechanism_from_record
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol import Mechanism, campaign_record, tally_from_record
-from ahead_ldp.sessions import ReplayMismatch
+from ahead_ldp.protocol.mechanism import Mechanism, campaign_record, tally_from_record
+from ahead_ldp.protocol.session import ReplayMismatch
 
 CAMPAIGN, SCHEMA, ESTIMATE, REPORTS = "campaign.json", "schema.json", "estimate.json", "reports"
 _TOLD = ("schema", "method", "groups")  # what a session is made from; a service's record says more

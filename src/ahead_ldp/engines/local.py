@@ -15,7 +15,7 @@ from ahead_ldp.engines.dedup import LeftOut, Spill
 from ahead_ldp.engines.files import Asked, Damaged, Foreign, Questions, check_file, open_file, read_batches
 from ahead_ldp.engines.manifests import Entry, ReportFile, find_files, sha256_of
 from ahead_ldp.oracles import Tally
-from ahead_ldp.oracles.tally import Bools, Bytes
+from ahead_ldp.schema.arrays import Bools, Bytes
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]

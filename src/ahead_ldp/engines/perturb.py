@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.coding import encode
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.question import Policy, Question, check_question
 from ahead_ldp.device.refusals import QuestionRefused
@@ -26,9 +25,10 @@ from ahead_ldp.engines.files import Asked
 from ahead_ldp.engines.keyed import place_row, row_secret
 from ahead_ldp.engines.layout import asked_waves, read_campaign, read_questions
 from ahead_ldp.oracles import oracle_of_law
-from ahead_ldp.oracles.tally import Bytes
-from ahead_ldp.partitions import Partition
-from ahead_ldp.protocol import Group
+from ahead_ldp.partitions.partition import Partition
+from ahead_ldp.protocol.mechanism import Group
+from ahead_ldp.schema.arrays import Bytes
+from ahead_ldp.schema.coding import encode
 
 _EXPECTED = "a campaign's directory"
 Columns = dict[str, NDArray[Any]]
@@ -124,7 +124,7 @@ def rows_of(plan: Plan, batch: Any) -> Rows:
     return Rows(_keys(batch.column(plan.row_key), plan.row_key), columns)
 
 
-def check_rows(plan: Plan, rows: Rows) -> NDArray[np.uint8]:
+def check_rows(plan: Plan, rows: Rows) -> Bytes:
     """Refuse values that the schema does not know; fingerprints (n, 16) of the keys, to find one that comes twice."""
     encode(plan.schema, rows.columns)
     prints = b"".join(hashlib.blake2b(key, digest_size=16).digest() for key in rows.keys)

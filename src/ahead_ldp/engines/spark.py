@@ -22,7 +22,7 @@ from ahead_ldp.engines.manifests import PATTERN, ReportFile, with_entries
 from ahead_ldp.engines.spark_copies import find_copies
 from ahead_ldp.engines.spark_session import java_error, on_tables, spark_session
 from ahead_ldp.oracles import Tally
-from ahead_ldp.oracles.tally import Bools, Bytes
+from ahead_ldp.schema.arrays import Bools, Bytes
 
 _ROWS = "report_id binary, payload binary, question string"
 _PARTS = "file int, question int, rows long, invalid long, n long, counts binary"

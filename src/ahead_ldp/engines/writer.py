@@ -17,7 +17,7 @@ from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.engines.files import ROWS_PER_GROUP, Asked, arrow, file_schema
 from ahead_ldp.engines.layout import group_name, report_folder
 from ahead_ldp.engines.manifests import Entry, add_to_manifest, own_entries
-from ahead_ldp.oracles.tally import Bytes
+from ahead_ldp.schema.arrays import Bytes
 
 FILE_BYTES = 64_000_000  # of a part, about
 _BUFFERED = 64_000_000  # bytes over all open parts

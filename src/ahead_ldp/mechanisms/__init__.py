@@ -1,58 +1,109 @@
-"""The mechanisms: one paper a file, one registry."""
+"""The methods: a folder per family with everything that only it uses, and this registry.
+
+A new method is one file in a family's folder and one line below. The contract tests then run over it.
+"""
 
 from __future__ import annotations
 
-from ahead_ldp.mechanisms.adaptive import Adaptive
-from ahead_ldp.mechanisms.ahead import AHEAD
-from ahead_ldp.mechanisms.calm import CALM
-from ahead_ldp.mechanisms.dht import DHT
-from ahead_ldp.mechanisms.flat import Flat
-from ahead_ldp.mechanisms.fused import Fused
-from ahead_ldp.mechanisms.hdg import HDG, TDG
-from ahead_ldp.mechanisms.hh import HH
-from ahead_ldp.mechanisms.hio import HIO
-from ahead_ldp.mechanisms.lle import LLE
-from ahead_ldp.mechanisms.pripl import PriPL
-from ahead_ldp.mechanisms.privnud import PrivNUD
-from ahead_ldp.mechanisms.sw import SW
-from ahead_ldp.mechanisms.uniform import Uniform
-from ahead_ldp.protocol import Mechanism
+import dataclasses
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
-__all__ = [
-    "AHEAD",
-    "CALM",
-    "DHT",
-    "HDG",
-    "HH",
-    "HIO",
-    "LLE",
-    "MECHANISMS",
-    "SW",
-    "TDG",
-    "Adaptive",
-    "Flat",
-    "Fused",
-    "PriPL",
-    "PrivNUD",
-    "Uniform",
-    "mechanism_class",
-    "mechanism_from_record",
-]
+from ahead_ldp.device.codes import Attribute, Schema
+from ahead_ldp.device.epsilon import exact_epsilon
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.protocol.registry import Registry
+from ahead_ldp.schema.attributes import as_schema
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    mechanism.name: mechanism
-    for mechanism in (AHEAD, LLE, Uniform, Flat, HIO, HH, DHT, SW, CALM, TDG, HDG, PrivNUD, PriPL, Fused, Adaptive)
-}
+Epsilon = float | str | Fraction
+Declared = Schema | Attribute | str | Sequence[Attribute | str]
 
-
-def mechanism_class(name: str) -> type[Mechanism]:
-    """The registered mechanism of this name."""
-    if name not in MECHANISMS:
-        raise ValueError(f"expected method to be one of {', '.join(MECHANISMS)}, got {name!r}")
-    return MECHANISMS[name]
+_HERE = "ahead_ldp.mechanisms"
+MECHANISMS: Registry[Mechanism] = Registry(
+    "method",
+    {
+        "ahead": f"{_HERE}.ahead.ahead:AHEAD",
+        "lle": f"{_HERE}.ahead.lle:LLE",
+        "uni": f"{_HERE}.ahead.uniform:Uniform",
+        "flat": f"{_HERE}.ahead.flat:Flat",
+        "hio": f"{_HERE}.hierarchy.hio:HIO",
+        "hh": f"{_HERE}.hierarchy.hh:HH",
+        "dht": f"{_HERE}.hierarchy.dht:DHT",
+        "sw": f"{_HERE}.square_wave.sw:SW",
+        "calm": f"{_HERE}.grids.calm:CALM",
+        "tdg": f"{_HERE}.grids.hdg:TDG",
+        "hdg": f"{_HERE}.grids.hdg:HDG",
+        "privnud": f"{_HERE}.piecewise.privnud:PrivNUD",
+        "pripl": f"{_HERE}.piecewise.pripl:PriPL",
+        "fused": f"{_HERE}.fused.fused:Fused",
+        "adaptive": f"{_HERE}.adaptive.adaptive:Adaptive",
+    },
+)
 
 
 def mechanism_from_record(record: object) -> Mechanism:
     """The mechanism behind its canonical form."""
     name = record.get("name") if isinstance(record, dict) else None
-    return mechanism_class(str(name)).from_record(record)
+    return MECHANISMS.find(str(name)).from_record(record)
+
+
+def default_method(schema: Schema, paper: bool = False) -> str:
+    """The method taken where none is named: "adaptive" for one attribute, "fused" for more.
+
+    ``paper`` asks for the AHEAD paper's own: one tree for one or two attributes, pairs of attributes for more.
+    """
+    several = len(schema.attributes)
+    if paper:
+        return "ahead" if several <= 2 else "lle"
+    return "adaptive" if several == 1 else "fused"
+
+
+def make_mechanism(
+    method: str | Mechanism | None,
+    schema: Declared,
+    epsilon: Epsilon | None = None,
+    users: int | None = None,
+    paper: bool = False,
+    **choices: Any,
+) -> Mechanism:
+    """The method of this name with its choices, or the given one, if it takes these attributes.
+
+    ``users``, the number of people expected, goes to methods that plan with it; ``paper`` takes the settings of the
+    method's own paper where they differ from the default.
+    """
+    declared = as_schema(schema)
+    if isinstance(method, Mechanism):
+        return _given(method, declared, epsilon, {**choices, **({"paper": True} if paper else {})})
+    name = default_method(declared, paper) if method is None else method
+    cls = MECHANISMS.find(name)
+    _check_attributes(cls, declared)
+    if epsilon is None:
+        raise ValueError("expected epsilon > 0, got none")
+    exact_epsilon(epsilon)
+    fields = {f.name for f in dataclasses.fields(cls)} - {"epsilon"}
+    if unknown := sorted(set(choices) - fields):
+        known = ", ".join(sorted(fields)) or "none"
+        raise ValueError(f"expected choices of the method {name} among {known}, got {', '.join(unknown)}")
+    if users is not None and "users" in fields:
+        choices.setdefault("users", users)
+    make: Any = getattr(cls, "paper", None) if paper else None
+    if make is None:
+        return cls(epsilon=epsilon, **choices)
+    return dataclasses.replace(make(epsilon=epsilon), **choices)
+
+
+def _given(method: Mechanism, schema: Schema, epsilon: Epsilon | None, choices: dict[str, Any]) -> Mechanism:
+    _check_attributes(type(method), schema)
+    if choices:
+        raise ValueError(f"expected no choices beside a method that has them, got {', '.join(sorted(choices))}")
+    if epsilon is not None and exact_epsilon(epsilon) != exact_epsilon(method.epsilon):
+        raise ValueError(f"expected epsilon to be the method's, {method.epsilon}, got {epsilon!r}")
+    return method
+
+
+def _check_attributes(cls: type[Mechanism], schema: Schema) -> None:
+    most, count = cls.most_attributes, len(schema.attributes)
+    if most is not None and count > most:
+        at_most = f"at most {most} attribute{'s' if most > 1 else ''}"
+        raise ValueError(f"expected {at_most} for the method {cls.name}, got {count}")

@@ -12,7 +12,8 @@ from numpy.random import Generator
 
 from ahead_ldp.device.canonical import integer
 from ahead_ldp.device.laws import Law
-from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints, Tally
+from ahead_ldp.oracles.tally import Tally
+from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ahead_ldp.oracles import kernels
-from ahead_ldp.oracles.tally import Bytes, Ints
+from ahead_ldp.schema.arrays import Bytes, Ints
 
 _WORDS = 1 << 15  # 64-bit words drawn at a time: fits the second-level cache
 _ROWS = 255  # ones of 255 rows fit a byte

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from ahead_ldp.device.laws import GRRLaw
 from ahead_ldp.oracles.base import SupportOracle, coins, pack_integers, unpack_integers
-from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints
+from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

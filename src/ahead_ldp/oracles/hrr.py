@@ -11,7 +11,8 @@ import numpy as np
 from ahead_ldp.device.laws import HRRLaw
 from ahead_ldp.oracles.base import LinearOracle, Moments
 from ahead_ldp.oracles.signs import SignOracle
-from ahead_ldp.oracles.tally import Floats, Ints, Tally
+from ahead_ldp.oracles.tally import Tally
+from ahead_ldp.schema.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

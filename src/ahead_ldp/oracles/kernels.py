@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ahead_ldp.oracles.tally import Bytes, Ints
+from ahead_ldp.schema.arrays import Bytes, Ints
 
 _WIDE = 512  # words of a row that keep the inner loop busy; 128 take half as long again
 

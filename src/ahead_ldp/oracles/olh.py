@@ -17,7 +17,7 @@ from ahead_ldp.oracles import kernels
 from ahead_ldp.oracles.base import SupportOracle, pack_integers, unpack_integers
 from ahead_ldp.oracles.bits import HAS_NUMBA
 from ahead_ldp.oracles.grr import randomised_response
-from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints
+from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
 _BLOCK = 1 << 13
 

@@ -10,7 +10,8 @@ from numpy.random import Generator
 
 from ahead_ldp.device.laws.signs import SignLaw
 from ahead_ldp.oracles.base import Oracle, coins, pack_integers, unpack_integers
-from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints, Tally
+from ahead_ldp.oracles.tally import Tally
+from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
 _CELLS = 1 << 22
 

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from ahead_ldp.device.laws import SSLaw
 from ahead_ldp.oracles.base import SupportOracle, coins
 from ahead_ldp.oracles.bits import padding_is_zero, popcount_rows, positional_popcount
-from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints
+from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
 _ROWS = 1 << 12
 _MOST_PEOPLE = 5 * 10**8  # NumPy draws without replacement from fewer than 10**9

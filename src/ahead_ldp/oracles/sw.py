@@ -11,7 +11,8 @@ from numpy.random import Generator
 
 from ahead_ldp.device.laws import SWLaw
 from ahead_ldp.oracles.base import Oracle, coins, pack_integers, unpack_integers
-from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints, Tally
+from ahead_ldp.oracles.tally import Tally
+from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

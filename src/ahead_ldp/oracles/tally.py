@@ -6,12 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bytes = NDArray[np.uint8]
-Bools = NDArray[np.bool_]
+from ahead_ldp.schema.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

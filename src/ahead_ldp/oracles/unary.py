@@ -17,7 +17,7 @@ from ahead_ldp.oracles.bits import (
     positional_popcount,
     set_bits,
 )
-from ahead_ldp.oracles.tally import Bools, Bytes, Floats, Ints
+from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

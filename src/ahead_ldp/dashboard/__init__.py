@@ -1,5 +1,0 @@
-"""Pages for people: the participant's page, and the dashboard of operators and analysts."""
-
-from ahead_ldp.dashboard.pages import make_pages
-
-__all__ = ["make_pages"]

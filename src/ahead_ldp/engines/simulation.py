@@ -1,0 +1,129 @@
+"""Populations, and the exact sampling of what their groups would report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Tallies
+from ahead_ldp.protocol.session import Provenance
+from ahead_ldp.schema.arrays import Floats, Ints
+
+_DENSE = 2  # codes per person up to which people are counted by code, not looked up one by one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """People as codes: a histogram over all combinations of codes, or one record each."""
+
+    sizes: tuple[int, ...]
+    histogram: Ints | None = None  # (size, ...)
+    records: Ints | None = None  # (n, m)
+
+    @classmethod
+    def of_histogram(cls, histogram: NDArray[np.integer]) -> Population:
+        """People counted by code; simulation costs nothing for more of them."""
+        histogram = np.asarray(histogram)
+        if not np.issubdtype(histogram.dtype, np.integer) or histogram.ndim == 0 or (histogram < 0).any():
+            raise ValueError(f"expected a histogram of counts >= 0, got {histogram.dtype} {histogram.shape}")
+        return cls(histogram.shape, histogram=histogram.astype(np.int64))._not_empty()
+
+    @classmethod
+    def of_records(cls, records: NDArray[np.integer], sizes: Sequence[int]) -> Population:
+        """One row of codes per person."""
+        records = np.asarray(records)
+        if not np.issubdtype(records.dtype, np.integer) or records.ndim != 2 or records.shape[1] != len(sizes):
+            raise ValueError(
+                f"expected records of codes of shape (n, {len(sizes)}), got {records.dtype} {records.shape}"
+            )
+        if records.size and ((records < 0) | (records >= np.array(sizes))).any():
+            raise ValueError(f"expected codes below {tuple(sizes)} and >= 0")
+        return cls(tuple(sizes), records=records.astype(np.int64))._not_empty()
+
+    def _not_empty(self) -> Population:
+        if self.n == 0:
+            raise ValueError("expected a population of at least one person, got none")
+        return self
+
+    @property
+    def n(self) -> int:
+        """How many people."""
+        if self.records is not None:
+            return len(self.records)
+        assert self.histogram is not None
+        return int(self.histogram.sum())
+
+    def divide(self, groups: Sequence[Group], rng: Generator) -> dict[str, Population]:
+        """Every person draws a group by its share, whatever the value: AHEAD's user partition."""
+        shares = np.array([g.share for g in groups], float)
+        shares /= shares.sum()
+        if self.records is not None:
+            chosen = rng.choice(len(groups), size=self.n, p=shares)
+            kind = np.min_scalar_type(len(groups))  # small numbers are sorted by counting
+            rows = np.split(np.argsort(chosen.astype(kind), kind="stable"), np.cumsum(np.bincount(chosen))[:-1])
+            rows += [rows[-1][:0]] * (len(groups) - len(rows))
+            return {g.id: Population(self.sizes, records=self.records[r]) for g, r in zip(groups, rows, strict=True)}
+        assert self.histogram is not None
+        flat = self.histogram.reshape(-1)
+        parts = _divide_histogram(flat, shares, rng)
+        return {
+            g.id: Population(self.sizes, histogram=part.reshape(self.sizes))
+            for g, part in zip(groups, parts, strict=True)
+        }
+
+    def cells(self, question: Question) -> Ints:  # -> (cells,)
+        """The histogram of a question's cells."""
+        attributes = list(question.attributes)
+        if self.records is not None:
+            records, sizes = self.records[:, attributes], [self.sizes[a] for a in attributes]
+            if prod(sizes) <= _DENSE * len(records):
+                codes = np.ravel_multi_index(tuple(records.T), sizes)
+                return question.partition.aggregate(np.bincount(codes, minlength=prod(sizes)).reshape(sizes))
+            return np.bincount(question.partition.locate(records), minlength=question.partition.cells).astype(np.int64)
+        assert self.histogram is not None
+        others = tuple(i for i in range(len(self.sizes)) if i not in attributes)
+        marginal = self.histogram.sum(axis=others) if others else self.histogram
+        order = np.argsort(np.argsort(attributes))
+        return question.partition.aggregate(marginal.transpose(order))
+
+
+def run_simulation(mechanism: Mechanism, schema: Schema, population: Population, rng: Generator) -> Estimate:
+    """The mechanism's estimate when everybody takes part, sampled from its exact law.
+
+    People are thinned into groups once; each group answers from its own people (oracles say whether their
+    ``simulate`` has the exact joint law).
+    """
+    if population.sizes != schema.sizes:
+        raise ValueError(f"expected a population over {schema.sizes}, got {population.sizes}")
+    groups = mechanism.groups(schema)
+    people = population.divide(groups, rng) if groups else {}
+    run = mechanism.run(schema)
+    history: list[Tallies] = []
+    try:
+        wave = next(run)
+        while True:
+            history.append({group: q.oracle.simulate(people[group].cells(q), rng) for group, q in wave.items()})
+            wave = run.send(history[-1])
+    except StopIteration as stop:
+        estimate: Estimate = stop.value
+        return estimate.attach(Provenance(mechanism, schema, tuple(history)))
+
+
+def _divide_histogram(flat: Ints, shares: Floats, rng: Generator) -> Ints:  # (d,) -> (groups, d)
+    some = np.flatnonzero(flat)
+    people = int(flat.sum())
+    if people < 4 * some.size * shares.size:  # few people per cell: each draws a group
+        cell = np.repeat(some, flat[some])
+        chosen = np.searchsorted(np.cumsum(shares)[:-1], rng.random(people), side="right")
+        counts = np.bincount(chosen * flat.size + cell, minlength=shares.size * flat.size)
+        return counts.reshape(shares.size, flat.size).astype(np.int64, copy=False)
+    parts = np.zeros((shares.size, flat.size), np.int64)
+    parts[:, some] = rng.multinomial(flat[some], shares).T
+    return parts

@@ -1,0 +1,1 @@
+"""What comes out: estimates, answers with intervals, quantiles, and the numerics that several methods share."""

@@ -1,0 +1,65 @@
+"""From one interval that holds to many that hold at once."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+
+from ahead_ldp.schema.arrays import Floats
+
+_SEED = 1_962  # draws for a critical value are the same every time
+
+
+def pointwise_quantile(level: float) -> float:
+    """How many standard deviations a normal error stays within, with probability ``level``."""
+    if not 0 < level < 1:
+        raise ValueError(f"expected 0 < level < 1, got {level!r}")
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def bonferroni_quantile(count: int, level: float) -> float:
+    """How many standard deviations ``count`` errors all stay within, however they depend on one another."""
+    pointwise_quantile(level)  # refuses what is no level
+    return pointwise_quantile(1 - (1 - level) / max(count, 1))
+
+
+def largest_quantile(draws: Floats, spread: Floats, level: float) -> float:  # (k, n), (n,) -> scalar
+    """How many of its standard deviations no error exceeds, with probability ``level``: the sup-t constant.
+
+    Errors that are known to be 0 do not count. Between the pointwise quantile and Bonferroni's, which bound it.
+    """
+    some = (spread > 0) & np.isfinite(spread)
+    least, most = pointwise_quantile(level), bonferroni_quantile(int(some.sum()), level)
+    if some.sum() < 2:
+        return least
+    found = float(np.quantile(np.abs(draws[:, some] / spread[some]).max(axis=1), level))
+    return min(max(found, least), most)
+
+
+def normal_draws(covariance: Floats, count: int) -> Floats:  # (n, n) -> (count, n)
+    """Normal errors with this covariance; the same for the same matrix.
+
+    A trace is added to the diagonal of the correlations, which may be singular.
+    """
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    correlation = covariance * inverse[:, None] * inverse
+    root = _root(correlation)
+    z = np.random.default_rng(_SEED).standard_normal((count, len(root)))
+    found: Floats = (z @ root.T) * scale
+    return found
+
+
+def with_spread(draws: Floats, spread: Floats) -> Floats:  # (k, n), (n,) -> (k, n)
+    """The draws, each column scaled to this standard deviation about 0."""
+    own = np.sqrt((draws**2).mean(axis=0))
+    return draws * np.divide(spread, own, out=np.zeros_like(own), where=own > 0)
+
+
+def _root(correlation: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.cholesky(correlation + 1e-6 * np.eye(len(correlation))), np.float64)
+    except np.linalg.LinAlgError:  # not quite a covariance: keep what is
+        values, vectors = np.linalg.eigh(correlation)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), np.float64)

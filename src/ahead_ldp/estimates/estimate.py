@@ -1,0 +1,300 @@
+"""What a mechanism returns: data, and what people want to know about them, with its uncertainty.
+
+Everything is built on one method, ``answer``; a kind of estimate overrides others where it can do better.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ahead_ldp.device.canonical import canonical_bytes
+from ahead_ldp.device.codes import Attribute, Schema
+from ahead_ldp.estimates import pictures as drawing
+from ahead_ldp.estimates.answers import Answers, Backend, frame, text_table
+from ahead_ldp.estimates.bands import normal_draws
+from ahead_ldp.estimates.origin import Origin
+from ahead_ldp.estimates.quantiles import Mean, Quantiles
+from ahead_ldp.estimates.slices import (
+    around_levels,
+    blocks,
+    cells,
+    covariance,
+    crossed_curve,
+    histogram_bins,
+    joint_shares,
+    proper,
+    slices,
+    taken_together,
+)
+from ahead_ldp.schema.arrays import Floats, Ints
+from ahead_ldp.schema.coding import bucket_label
+from ahead_ldp.schema.queries import Query, Snap, parse_query
+from ahead_ldp.schema.units import centres, decode, numbers_at, numbers_of, positions_after, spoken
+from ahead_ldp.schema.workloads import Workload
+
+__all__ = ["Answers", "Estimate", "RandomState"]
+
+RandomState = int | Generator | None
+
+MOST_POINTS = 1024  # of a curve, where the caller does not say which
+_MOST_TERMS = 64  # queries of a linear combination whose covariances are found pair by pair
+_QUARTILES = (0.25, 0.5, 0.75)
+
+
+class Estimate(ABC):
+    """A distribution as far as the reports tell it.
+
+    ``consistent`` says whether answers are additive, within [0, 1] and monotone in the box; the paper's own
+    post-processing does not make them so. Quantiles and samples need a proper distribution: a curve is then made
+    monotone, and cells are brought to non-negative values of sum 1 (Norm-Sub).
+
+    ``attribute`` may be left out everywhere if there is only one. Standard errors are about the frequencies
+    among the people who took part.
+    """
+
+    schema: Schema
+    consistent: bool
+    provenance: Origin | None = None
+
+    @abstractmethod
+    def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
+        """Answers to a workload of boxes; ``errors=False`` leaves the standard errors out (NaN) and is faster."""
+
+    def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)
+        """Draws from the joint law of the errors (answer less truth) of the answers to a workload.
+
+        They hold everything that ``answer`` puts into its errors: each column has mean near 0 and the answer's
+        ``spread``, and columns vary together as the errors do. The same call gives the same draws. Simultaneous
+        intervals use them for the largest |error| / spread over all queries; None where no joint law is known, and
+        they are then Bonferroni's. Here they are normal, with covariances from the variances of sums of two answers,
+        for at most 64 queries.
+        """
+        known = workload.n <= _MOST_TERMS and np.isfinite(self.answer(workload).spread).all()
+        return normal_draws(covariance(lambda w: self.answer(w).spread, workload), draws) if known else None
+
+    def answer_jointly(self, workload: Workload, *, errors: bool = True) -> Answers:
+        """Answers that know their joint law, for simultaneous intervals; it is worked out when it is asked for."""
+        found = self.answer(workload, errors=errors)
+        joint = cache(partial(self.joint_errors, workload)) if errors and found.joint is None else found.joint
+        return replace(found, joint=joint, consistent=self.consistent)
+
+    def linear(self, workload: Workload, weights: Floats) -> Answers:  # (k, n) -> k
+        """Weighted sums of the answers to a workload, one for each row of weights, with standard errors.
+
+        Here they hold noise and bias together. Covariances come from the variances of sums of two answers. Beyond
+        64 queries neighbours in the workload are taken together, with their average weight, for the error alone.
+        """
+        found = self.answer(workload)
+        merged, average = taken_together(workload, weights, _MOST_TERMS)
+        if np.isfinite(found.spread).all():
+            variance = np.einsum("ki,ij,kj->k", average, covariance(lambda w: self.answer(w).spread, merged), average)
+        else:
+            variance = np.full(len(weights), np.inf)
+        error = np.sqrt(np.maximum(variance, 0.0))
+        flagged = (weights != 0) @ found.bias_not_included
+        return Answers(weights @ found.values, error, flagged, {}, self.consistent)
+
+    # What people ask.
+
+    def ask(self, *queries: Query | str, snap: Snap | None = None) -> Answers:
+        """Answers to queries in the user's units, such as ``"salary in 100000..120000 and age in 30..39"``.
+
+        ``snap`` moves ends inside a bucket to a border: "outward", "inward" or "nearest".
+        """
+        parsed = [parse_query(q) if isinstance(q, str) else q for q in queries]
+        texts = np.array([q if isinstance(q, str) else str(q) for q in queries], object)
+        return self._labelled(Workload.from_queries(self.schema, parsed, snap), {"query": texts})
+
+    def cdf(
+        self,
+        attribute: str | None = None,
+        points: Sequence[Any] | NDArray[Any] | None = None,
+        *,
+        errors: bool = True,
+    ) -> Answers:
+        """The share of people with a value up to each point, included.
+
+        Points are in the user's units; left out, they are the last value of every bucket (of at most 1024
+        blocks of buckets). People without a value count among all, so the curve may end below 1.
+        """
+        a = self._attribute(attribute, ordered=True)
+        if points is None:
+            ends = blocks(a.ordered_size, MOST_POINTS)[1:].astype(float)
+            labels = spoken(a, numbers_at(a, ends) - (a.kind != "real"))
+        else:
+            ends = positions_after(a, numbers_of(a, points))
+            labels = np.asarray(points)
+        return self._labelled(slices(self.schema, a.name, np.zeros(ends.size), ends), {a.name: labels}, errors)
+
+    def quantiles(self, attribute: str | None = None, levels: ArrayLike = _QUARTILES) -> Quantiles:
+        """The values below which these shares of the people lie, among those who have a value."""
+        a = self._attribute(attribute, ordered=True)
+        wanted = np.atleast_1d(np.asarray(levels, float))
+        if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+            raise ValueError(f"expected levels in [0, 1], got {levels!r}")
+        places, curve = crossed_curve(self._shares, self.schema, a, wanted)
+        at = np.interp(wanted, curve, places)
+        if a.missing == "cell":  # F(x) - level F(end), over F(end)
+            lo, hi = np.append(np.zeros(at.size), at), np.append(at, np.full(at.size, float(a.ordered_size)))
+            workload = slices(self.schema, a.name, lo, hi)
+            total = self._shares(workload).reshape(2, -1).sum(axis=0)
+            found = self.linear(workload, np.hstack([np.diag(1 - wanted), np.diag(-wanted)]))
+            scale, order = np.maximum(total, 1e-12), np.argsort(at)
+            error = np.interp(places, at[order], (found.spread / scale)[order])
+            return Quantiles(a, wanted, found.standard_error / scale, places, curve, found.bias_not_included, error)
+        found = self.answer(slices(self.schema, a.name, np.zeros(at.size), at))
+        around = around_levels(places, curve, wanted, found.spread)
+        near = self.answer_jointly(slices(self.schema, a.name, np.zeros(around.size), around))
+        error = np.interp(places, around, near.spread)
+        return Quantiles(a, wanted, found.standard_error, places, curve, found.bias_not_included, error, near)
+
+    def histogram(
+        self,
+        attribute: str | None = None,
+        bins: int | Sequence[Any] | NDArray[Any] | None = None,
+        *,
+        errors: bool = True,
+    ) -> Answers:
+        """The share of people in each bin.
+
+        ``bins`` are a number of bins of (nearly) equally many buckets, or borders in the user's units, half open
+        but for the last one; left out, every bucket is a bin, and so are the people without a value.
+        """
+        a = self._attribute(attribute, ordered=bins is not None)
+        lo, hi, labels = histogram_bins(a, bins)
+        return self._labelled(slices(self.schema, a.name, lo, hi), {a.name: labels}, errors)
+
+    def marginal(self, *attributes: str, errors: bool = True) -> Answers:
+        """The share of people at every code of one attribute, or at every pair of codes of two (an array of both)."""
+        names = attributes or self.schema.names
+        if len(names) not in (1, 2):
+            raise ValueError(f"expected one or two attributes for a marginal, got {len(names)}")
+        chosen = [self.schema.attributes[self.schema.index(name)] for name in names]
+        workload, index = cells(self.schema, names)
+        labels = {
+            a.name: np.array([bucket_label(a, c) for c in range(a.size)], object)[place]
+            for a, place in zip(chosen, index, strict=True)
+        }
+        return self._labelled(workload, labels, errors).reshaped(tuple(a.size for a in chosen))
+
+    def mean(self, attribute: str | None = None) -> Mean:
+        """The average of a numeric attribute among those who have a value."""
+        a = self._attribute(attribute, ordered=True)
+        if a.labels:
+            raise ValueError(f"expected a numeric attribute for a mean, got the categories of {a.name}")
+        ends = blocks(a.ordered_size, 4 * MOST_POINTS)
+        middle = centres(a, ends[:-1], ends[1:] - 1)
+        lo, hi = ends[:-1].astype(float), ends[1:].astype(float)
+        ones = np.ones(middle.size)
+        if not self.consistent:  # sums by parts: ranges from the left are known better than the sum of their cells
+            middle, ones, lo = -np.diff(middle, append=0.0), np.eye(middle.size)[-1], np.zeros(middle.size)
+        workload = slices(self.schema, a.name, lo, hi)
+        shares = self._shares(workload)
+        total = max(float(shares @ ones), 1e-12)
+        number = float(shares @ middle) / total
+        found = self.linear(workload, (middle - number * ones)[None] / total)  # a ratio, linearised
+        bias = 0.0 if found.bias_error is None else float(found.bias_error[0])
+        return Mean(a, number, float(found.standard_error[0]), bool(found.bias_not_included[0]), bias)
+
+    def sample(self, n: int, random_state: RandomState = None) -> dict[str, NDArray[Any]]:
+        """Synthetic records in the user's units, a column for each attribute, drawn from the joint distribution.
+
+        They carry no more about anybody than the estimate does, and its noise; they are for programs that need
+        records, not for counting.
+        """
+        if n < 0:
+            raise ValueError(f"expected n >= 0, got {n}")
+        rng = np.random.default_rng(random_state)
+        return decode(self.schema, self.sample_codes(n, rng), rng)
+
+    def sample_codes(self, n: int, rng: Generator) -> Ints:  # -> (n, m)
+        """Codes drawn from the joint distribution, every cell of which is asked for."""
+        p = proper(joint_shares(self._shares, self.schema))
+        return np.stack(np.unravel_index(rng.choice(p.size, size=n, p=p), self.schema.sizes), axis=1).astype(np.int64)
+
+    # Summaries, pictures, files.
+
+    def summary(self, level: float = 0.95) -> str:
+        """A text table: method, epsilon, people, and for each attribute its quartiles with intervals."""
+        head = ["attribute", "kind", "codes", "25 %", "median", "75 %"]
+        rows, marked = [], False
+        for a in self.schema.attributes:
+            if a.kind == "nominal":
+                found = self.marginal(a.name)
+                top = np.argsort(-found.values, kind="stable")[:3]
+                texts = [f"{bucket_label(a, i)} {100 * found.values[i]:.1f} %" for i in top]
+            else:
+                quartiles = self.quantiles(a.name)
+                texts, marked = quartiles.texts(level), marked or bool(quartiles.bias_not_included.any())
+            rows.append([a.name, a.kind, str(a.size), *texts, *[""] * (3 - len(texts))])
+        p = self.provenance
+        lines = [] if p is None else [f"{p.method}, epsilon {p.epsilon}, {p.people:,} people"]
+        lines += [text_table(head, rows, left=2), f"[ , ]: {100 * level:g} % intervals"]
+        if any(a.kind == "nominal" for a in self.schema.attributes):
+            lines.append("nominal attributes: the three most common categories")
+        if marked:
+            lines.append("Quartiles inside a cell that was not divided further rest on an assumed density there.")
+        if not self.consistent and any(a.kind != "nominal" for a in self.schema.attributes):
+            lines.append("The estimate is not consistent; quartiles are read off a curve made monotone.")
+        return "\n".join(lines)
+
+    def to_frame(self, *attributes: str, backend: Backend | None = None, level: float = 0.95) -> Any:
+        """One or two attributes' marginal as a data frame; without a name, every attribute's in one long frame."""
+        if attributes:
+            return self.marginal(*attributes).to_frame(backend, level)
+        parts = []
+        for name in self.schema.names:
+            columns = self.marginal(name).columns(level)
+            bucket = columns.pop(name)
+            parts.append({"attribute": np.full(bucket.size, name, object), "bucket": bucket, **columns})
+        return frame({key: np.concatenate([part[key] for part in parts]) for key in parts[0]}, backend)
+
+    def plot(self, *attributes: str, **options: Any) -> Any:
+        """A picture of one or two attributes, as a matplotlib Figure; see ``figures.plot_estimate``."""
+        return drawing.figures().plot_estimate(self, *attributes, **options)
+
+    def attach(self, provenance: Origin) -> Self:
+        """This estimate with its provenance, which the driver of a run knows."""
+        object.__setattr__(self, "provenance", provenance)  # the one thing that a mechanism cannot know
+        return self
+
+    def fingerprint(self) -> Floats:
+        """Shares of the people below some places of every attribute, by which `load` knows the estimate again."""
+        values = []
+        for name, size in zip(self.schema.names, self.schema.sizes, strict=True):
+            ends = blocks(size, 16)[1:].astype(float)
+            values.append(self.answer(slices(self.schema, name, np.zeros(ends.size), ends), errors=False).values)
+        return np.concatenate(values)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what the estimate is a function of: schema, method and tallies, as canonical JSON with digests.
+
+        ``ahead_ldp.load`` computes it again and checks it.
+        """
+        if self.provenance is None:
+            raise ValueError("expected an estimate from a simulation, a collection or a session to save")
+        Path(path).write_bytes(canonical_bytes(self.provenance.record()) + b"\n")
+
+    def _shares(self, workload: Workload) -> Floats:
+        return self.answer(workload, errors=False).values
+
+    def _labelled(self, workload: Workload, labels: dict[str, NDArray[Any]], errors: bool = True) -> Answers:
+        return replace(self.answer_jointly(workload, errors=errors), labels=labels)
+
+    def _attribute(self, name: str | None, ordered: bool) -> Attribute:
+        if name is None and len(self.schema.names) > 1:
+            raise ValueError(f"expected an attribute among {', '.join(self.schema.names)}, got none")
+        a = self.schema.attributes[0 if name is None else self.schema.index(name)]
+        if ordered and a.kind == "nominal":
+            raise ValueError(f"expected an attribute with an order, got the nominal {a.name}")
+        return a

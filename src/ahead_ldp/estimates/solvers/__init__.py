@@ -1,0 +1,1 @@
+"""Numerical problems that more than one family of methods solves."""

@@ -1,0 +1,233 @@
+"""The answer to a query on many attributes from answers about pairs (AHEAD App. F, step 3).
+
+A query on q attributes has 2^q in/out cells. Each pair of attributes brings four answers, in/in, in/out, out/in and
+out/out, each the sum over a quarter of the cells; together they usually contradict each other. Solved here is one
+problem that always has exactly one solution, whatever the order of the pairs:
+
+    minimise  sum_g f(g) log f(g)  +  sum_pairs sum_blocks (f(block) - t(block))^2 / (2 v_pair)
+    over      f >= 0,  sum_g f(g) = 1
+
+For v -> 0 it is the paper's maximum-entropy problem where that is feasible, and the nearest feasible answers (least
+squares) with maximum entropy where it is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from ahead_ldp.schema.arrays import Bools, Floats, Ints
+
+MOST_ATTRIBUTES = 16
+BLOCKS = ((True, True), (True, False), (False, True), (False, False))  # in/in, in/out, out/in, out/out
+_CHUNK = 1 << 22
+_MOST_STEPS = 100
+_TOLERANCE = 1e-10
+_NEAR = 1e-2  # on the way
+_EASY, _STRIDE = 0.1, 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """Frequencies of the all-in cell, and how they move with the pairs' answers."""
+
+    answers: Floats  # (n,)
+    by_block: Floats  # (n, pairs, 4) derivative with respect to each answer
+
+
+@lru_cache(maxsize=32)
+def feature_masks(q: int) -> Ints:  # -> (q + pairs,)
+    """Sets of attributes as bits: each alone, then each pair. Cell g of the 2^q is in on the attributes of its bits."""
+    return np.array([1 << i for i in range(q)] + [1 << i | 1 << j for i, j in combinations(range(q), 2)])
+
+
+def features(q: int) -> Floats:  # -> (2^q, q + pairs)
+    """For each in/out cell which attributes are in, then which pairs are both in. Cell 2^q - 1 is all in."""
+    masks = feature_masks(q)
+    return (np.arange(1 << q)[:, None] & masks == masks).astype(float)
+
+
+@lru_cache(maxsize=32)
+def block_map(q: int) -> tuple[Floats, Floats]:  # -> (pairs, 4, features), (pairs, 4)
+    """Each block's frequency as a linear function of the features' means: matrix and constant."""
+    pairs = list(combinations(range(q), 2))
+    matrix = np.zeros((len(pairs), 4, q + len(pairs)))
+    constant = np.tile([0.0, 0.0, 0.0, 1.0], (len(pairs), 1))
+    for k, (i, j) in enumerate(pairs):
+        matrix[k, :, q + k] = 1.0, -1.0, -1.0, 1.0
+        matrix[k, [1, 3], i] = 1.0, -1.0
+        matrix[k, [2, 3], j] = 1.0, -1.0
+    return matrix, constant
+
+
+def solve(blocks: Floats, variance: Floats) -> Solution:  # (n, pairs, 4), (pairs,)
+    """The unique solution for many queries at once, by Newton's method on the dual."""
+    q = attributes_of(blocks.shape[1])
+    to_target, soft = _least_squares(q, variance)
+    target = (blocks - block_map(q)[1]).reshape(len(blocks), to_target.shape[1]) @ to_target.T
+    step = max(1, _CHUNK // ((1 << q) + soft.size))
+    parts = [_solve_block(q, target[i : i + step], soft) for i in range(0, len(target), step)]
+    by_target = np.concatenate([part[1] for part in parts]) if parts else np.empty_like(target)
+    answers = np.concatenate([part[0] for part in parts]) if parts else np.empty(0)
+    return Solution(answers, (by_target @ to_target).reshape(blocks.shape))
+
+
+def fitted(blocks: Floats, variance: Floats) -> Floats:  # (n, pairs, 4), (pairs,) -> (n, pairs, 4)
+    """The nearest answers (least squares) whose blocks sum to 1 and whose pairs agree on the attributes they share.
+
+    What ``solve`` aims at. They may still be no distribution's; ``is_feasible`` tells.
+    """
+    q = attributes_of(blocks.shape[1])
+    matrix, constant = block_map(q)
+    target = (blocks - constant).reshape(len(blocks), -1) @ _least_squares(q, variance)[0].T
+    return (target @ matrix.reshape(-1, matrix.shape[2]).T).reshape(blocks.shape) + constant
+
+
+def _least_squares(q: int, variance: Floats) -> tuple[Floats, Floats]:
+    """The misfit is a quadratic of curvature A around the features' means A^-1 B^T V^-1 t: that matrix, and A^-1."""
+    matrix = block_map(q)[0]
+    weight = np.repeat(1 / np.clip(variance, 1e-9, 1e6), 4)
+    rows = matrix.reshape(-1, matrix.shape[2])
+    curvature = (rows.T * weight) @ rows
+    to_target: Floats = np.linalg.solve(curvature, rows.T * weight).astype(float)
+    soft: Floats = np.linalg.inv(curvature).astype(float)
+    return to_target, soft
+
+
+def attributes_of(pairs: int) -> int:
+    """q from C(q, 2); more than 16 attributes in one query are refused."""
+    q = round((1 + (1 + 8 * pairs) ** 0.5) / 2)
+    assert q * (q - 1) // 2 == pairs
+    if q > MOST_ATTRIBUTES:
+        raise ValueError(f"expected a query to restrict at most {MOST_ATTRIBUTES} attributes, got {q}")
+    return q
+
+
+def _solve_block(q: int, target: Floats, soft: Floats) -> tuple[Floats, Floats]:
+    """Minimise log Z(mu) - mu t + mu S mu / 2, whose gradient is E[phi] - t + S mu; f = exp(mu phi) / Z.
+
+    Where the answers contradict each other and S is small, mu is huge: the way there leads over larger S.
+    """
+    mu, masks = np.zeros_like(target), feature_masks(q)
+    for factor in _path(soft):
+        mu = _descend(q, mu, target, factor * soft, _TOLERANCE if factor == 1 else _NEAR)
+    _, f = _dual(q, mu, target, soft)
+    joint, answer = _joint(q, f), f[:, -1]
+    towards = answer[:, None] * (1 - joint[:, masks])  # Cov(all in, phi): every feature is 1 in that cell
+    return answer, _newton(q, joint, soft, towards)
+
+
+def _path(soft: Floats) -> Floats:
+    """Factors of S from where the problem is easy down to 1."""
+    easy = max(1.0, _EASY / float(np.linalg.eigvalsh(soft)[0]))
+    return easy ** np.linspace(1, 0, 1 + int(np.ceil(np.log(easy) / np.log(_STRIDE))))
+
+
+def _descend(q: int, mu: Floats, target: Floats, soft: Floats, tolerance: float) -> Floats:
+    """Newton's method for every query until its gradient, or what a step would gain, is that small."""
+    mu, masks = mu.copy(), feature_masks(q)
+    left = np.arange(len(target))  # queries that have not converged
+    for _ in range(_MOST_STEPS):
+        here, aim = mu[left], target[left]
+        value, f = _dual(q, here, aim, soft)
+        joint = _joint(q, f)
+        gradient = joint[:, masks] - aim + here @ soft
+        move = -_newton(q, joint, soft, gradient)
+        slope = (gradient * move).sum(axis=1)
+        rounding = 1e-16 * np.abs(here).max(axis=1)  # exponents are no surer than that
+        far = (np.abs(gradient).max(axis=1) > tolerance + rounding) & (-slope > tolerance**2)
+        if not far.any():
+            break
+        left = left[far]
+        mu[left] = _line_search(q, here[far], move[far], aim[far], soft, value[far], slope[far])
+    return mu
+
+
+def _line_search(
+    q: int, mu: Floats, move: Floats, target: Floats, soft: Floats, value: Floats, slope: Floats
+) -> Floats:
+    """mu after the longest step 1, 1/2, 1/4, ... along each move that descends enough (Armijo)."""
+    length = np.ones(len(mu))
+    trying = np.arange(len(mu))
+    for _ in range(40):
+        at = mu[trying] + length[trying, None] * move[trying]
+        reached = _dual(q, at, target[trying], soft)[0]
+        enough = value[trying] + 1e-4 * length[trying] * slope[trying] + 1e-13 * (1 + np.abs(value[trying]))
+        trying = trying[reached > enough]
+        if trying.size == 0:
+            break
+        length[trying] *= 0.5
+    return mu + length[:, None] * move
+
+
+def _dual(q: int, mu: Floats, target: Floats, soft: Floats) -> tuple[Floats, Floats]:
+    exponent = np.zeros((len(mu), 1 << q))
+    exponent[:, feature_masks(q)] = mu
+    for i in range(q):  # from the features themselves to the sum over all features of a cell
+        halves = exponent.reshape(len(mu), -1, 2, 1 << i)
+        halves[:, :, 1] += halves[:, :, 0]
+    top = exponent.max(axis=1, keepdims=True)
+    weight = np.exp(exponent - top)
+    z = weight.sum(axis=1, keepdims=True)
+    value = (top + np.log(z))[:, 0] - (mu * target).sum(axis=1) + ((mu @ soft) * mu).sum(axis=1) / 2
+    return value, weight / z
+
+
+def _joint(q: int, f: Floats) -> Floats:  # (n, 2^q) -> (n, 2^q)
+    """For each set of attributes the frequency of being in on all of them: sums over the sets that contain it."""
+    joint = f.copy()
+    for i in range(q):
+        halves = joint.reshape(len(f), -1, 2, 1 << i)
+        halves[:, :, 0] += halves[:, :, 1]
+    return joint
+
+
+def _newton(q: int, joint: Floats, soft: Floats, vector: Floats) -> Floats:
+    """(Cov(phi) + S)^-1 vector; the product of two features is that of the union of their attributes."""
+    masks = feature_masks(q)
+    mean = joint[:, masks]
+    hessian = joint[:, masks[:, None] | masks] - mean[:, :, None] * mean[:, None, :] + soft
+    found: Floats = np.linalg.solve(hessian, vector[:, :, None])[:, :, 0].astype(float, copy=False)
+    return found
+
+
+def weighted_update(blocks: Floats, sweeps: int = 1000, tolerance: float = 1e-5) -> Floats:  # (n, pairs, 4) -> (n,)
+    """The paper's faster way: scale the cells to each block's answer in turn, from uniform (YLWLS20).
+
+    Unlike ``solve`` its result depends on the order of the pairs when they contradict each other. It stops after
+    ``sweeps`` rounds, or when no query's cells move by more than ``tolerance`` in all.
+    """
+    q = attributes_of(blocks.shape[1])
+    inside = features(q)[:, :q] == 1
+    mass = np.maximum(blocks, 0.0)
+    f = np.full((len(blocks), 1 << q), 1 / (1 << q))
+    for _ in range(sweeps):
+        before = f.copy()
+        for k, (i, j) in enumerate(combinations(range(q), 2)):
+            for b, (in_i, in_j) in enumerate(BLOCKS):
+                cells = (inside[:, i] == in_i) & (inside[:, j] == in_j)
+                total = f[:, cells].sum(axis=1)
+                f[:, cells] *= (mass[:, k, b] / np.maximum(total, 1e-300))[:, None]
+        if np.abs(f - before).sum(axis=1).max() < tolerance:
+            break
+    return f[:, -1] / np.maximum(f.sum(axis=1), 1e-300)
+
+
+def is_feasible(blocks: Floats, tolerance: float = 1e-9) -> Bools:  # (n, pairs, 4) -> (n,)
+    """For which queries some joint distribution has all these answers (one linear program each)."""
+    from scipy.optimize import linprog
+
+    q = attributes_of(blocks.shape[1])
+    matrix, constant = block_map(q)
+    sums = np.vstack([np.ones(1 << q), matrix.reshape(-1, matrix.shape[2]) @ features(q).T])
+    sums[1:] += constant.reshape(-1, 1)
+    slack = np.eye(len(sums))  # minimise the total violation; feasible if none is needed
+    cost = np.concatenate([np.zeros(1 << q), np.ones(2 * len(sums))])
+    found = np.zeros(len(blocks), bool)
+    for i, t in enumerate(blocks.reshape(len(blocks), -1)):
+        result = linprog(cost, A_eq=np.hstack([sums, slack, -slack]), b_eq=np.concatenate([[1.0], t]), method="highs")
+        found[i] = result.status == 0 and result.fun < tolerance
+    return found

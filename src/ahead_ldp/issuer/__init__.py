@@ -1,8 +1,0 @@
-"""The issuer of tokens: a process and a key apart from the collector's. It signs once for every enrolled person."""
-
-from ahead_ldp.issuer.app import make_app
-from ahead_ldp.issuer.office import Office
-from ahead_ldp.issuer.roster import Roster, SecretRefused
-from ahead_ldp.issuer.signing import SigningKey
-
-__all__ = ["Office", "Roster", "SecretRefused", "SigningKey", "make_app"]

@@ -1,0 +1,92 @@
+"""Estimates of one attribute whose errors are draws from a posterior law."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.device.partition import Axis
+from ahead_ldp.estimates.answers import Answers
+from ahead_ldp.estimates.densities import DensityEstimate
+from ahead_ldp.mechanisms.adaptive.cell_estimates import CellReports, from_zero
+from ahead_ldp.mechanisms.adaptive.density import AdaptiveDensity
+from ahead_ldp.mechanisms.adaptive.draws import draw_curves
+from ahead_ldp.schema.arrays import Floats, Ints
+from ahead_ldp.schema.workloads import Workload
+
+_WIDER = 1.15  # the posterior takes its own weights and smoothness for known; measured with tools.coverage
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveEstimate(DensityEstimate):
+    """Frequencies of the codes of one attribute, with draws from their posterior law.
+
+    Standard errors are total ones: the root mean square distance of the draws' answers from the estimate's. They hold
+    the noise and what nobody was asked about: how people lie inside the cells that were not divided further.
+    """
+
+    fitted: AdaptiveDensity
+
+    @classmethod
+    def of(
+        cls, schema: Schema, axis: Axis, reports: Sequence[CellReports], estimator: str = "shrinkage"
+    ) -> AdaptiveEstimate:
+        """From the groups' raw estimates of cells."""
+        fitted = AdaptiveDensity.of(axis, reports, estimator)
+        return cls(schema, True, fitted.frequencies, fitted)
+
+    @property
+    def _width(self) -> int:
+        return len(self._curves)
+
+    @cached_property
+    def _curves(self) -> Floats:  # (draws, size + 1)
+        """Shares below every code in densities drawn from the posterior, less the estimate's own."""
+        return _WIDER * (draw_curves(self.fitted).T - from_zero(self.density))
+
+    def _errors(self, boxes: Floats) -> Floats:  # (k, 1, 2) -> (draws, k)
+        """Answers of the draws less those of the estimate."""
+        found: Floats = _at(self._curves, boxes[:, 0, 1]) - _at(self._curves, boxes[:, 0, 0])
+        return found
+
+    def _variance(self, boxes: Floats, owner: Ints, answers: Floats) -> Floats:
+        if self.fitted.people == 0:
+            width = np.bincount(owner, boxes[:, 0, 1] - boxes[:, 0, 0], answers.size)
+            return np.where((width > 0) & (width < self.density.size), np.inf, 0.0)
+        return np.mean(_added(self._errors(boxes), owner, answers.size) ** 2, axis=0)
+
+    def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)
+        """The draws' errors, as many as there are; None without reports."""
+        if self.fitted.people == 0:
+            return None
+        return _added(self._errors(workload.boxes), workload.owner, workload.n)
+
+    def linear(self, workload: Workload, weights: Floats) -> Answers:  # (k, n) -> k
+        """Weighted sums of answers, with errors from the same draws."""
+        found = self.answer(workload, errors=False)
+        values, flags = weights @ found.values, np.zeros(len(weights), bool)
+        drawn = self.joint_errors(workload)
+        if drawn is None:
+            return Answers(values, np.full(len(weights), np.inf), flags, {}, self.consistent)
+        return Answers(values, np.sqrt(np.mean((drawn @ weights.T) ** 2, axis=0)), flags, {}, self.consistent)
+
+
+def _at(curves: Floats, places: Floats) -> Floats:  # (draws, size + 1), (k,) -> (draws, k)
+    """Curves read at places between the codes."""
+    low = np.clip(np.floor(places).astype(np.int64), 0, curves.shape[1] - 2)
+    part = places - low
+    found: Floats = curves[:, low] * (1 - part) + curves[:, low + 1] * part
+    return found
+
+
+def _added(errors: Floats, owner: Ints, count: int) -> Floats:  # (draws, boxes) -> (draws, queries)
+    """Sums over the boxes of each query."""
+    if errors.shape[1] == count and (owner == np.arange(count)).all():
+        return errors
+    found = np.zeros((count, len(errors)))
+    np.add.at(found, owner, errors.T)
+    return found.T

@@ -1,0 +1,1 @@
+"""The default for several attributes: single attributes and grids of pairs, read together."""

@@ -1,0 +1,92 @@
+"""One attribute's own mechanism, run side by side with others' by a mechanism for several attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.estimates.slices import slices
+from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive, reports_of
+from ahead_ldp.mechanisms.adaptive.cell_estimates import CellReports
+from ahead_ldp.mechanisms.adaptive.estimates import AdaptiveEstimate
+from ahead_ldp.mechanisms.fused.margins import Margin
+from ahead_ldp.protocol.mechanism import Question, Run, Tallies, Wave, axes_of
+from ahead_ldp.schema.arrays import Floats, Ints
+
+_PIECES = 128  # of equal width, beside the bins: where errors are told apart
+
+
+@dataclass(slots=True)
+class AttributeRun:
+    """A mechanism for one attribute while it runs; its groups and questions are renamed for the whole schema."""
+
+    mechanism: Adaptive
+    schema: Schema  # of the attribute alone
+    attribute: int
+    told: list[str] = field(default_factory=list)  # groups that have answered
+    people: int = 0  # who have
+    _reports: list[CellReports] = field(default_factory=list)
+    _running: Run | None = None
+    _wave: Wave | None = None
+    _result: Estimate | None = None
+
+    @property
+    def waves(self) -> int:
+        """How many waves there will be."""
+        return self.mechanism.waves_of(self.schema)
+
+    def group(self, name: str) -> str:
+        """The name of one of its groups among all."""
+        return f"{self.attribute + 1}.{name}"
+
+    def ask(self) -> dict[str, Question]:
+        """The questions of the next wave; none when it is over."""
+        if self._running is None:
+            self._running = self.mechanism.run(self.schema)
+            self._advance(None)
+        wave = self._wave or {}
+        return {self.group(name): Question((self.attribute,), q.partition, q.oracle) for name, q in wave.items()}
+
+    def tell(self, tallies: Tallies) -> None:
+        """Take in what its groups said."""
+        if self._wave is None:
+            return
+        mine = {name: tallies[self.group(name)] for name in self._wave}
+        self._reports += [reports_of(question, mine[name]) for name, question in self._wave.items()]
+        self.told += [self.group(name) for name in mine]
+        self.people += sum(tally.n for tally in mine.values())
+        self._advance(mine)
+
+    def density(self) -> Floats:
+        """The shares of all codes so far, not negative, of sum 1."""
+        return _density(AdaptiveEstimate.of(self.schema, axes_of(self.schema)[0], self._reports))
+
+    def margin(self, bins: Ints) -> Margin:
+        """The density with its errors on the bins, cut further, when all waves are told."""
+        size, estimate = self.schema.sizes[0], self._result
+        assert estimate is not None
+        parts = np.unique(np.concatenate([bins, np.arange(_PIECES + 1) * size // _PIECES]))
+        lo, hi = parts[:-1].astype(float), parts[1:].astype(float)
+        drawn = estimate.joint_errors(slices(self.schema, self.schema.names[0], lo, hi))
+        if drawn is None:
+            return Margin(_density(estimate), bins, parts, np.zeros((lo.size, lo.size)), known=False)
+        return Margin(_density(estimate), bins, parts, drawn.T @ drawn / len(drawn))
+
+    def _advance(self, mine: Tallies | None) -> None:
+        assert self._running is not None
+        try:
+            self._wave = next(self._running) if mine is None else self._running.send(mine)
+        except StopIteration as stop:
+            self._wave, self._result = None, stop.value
+
+
+def _density(estimate: Estimate) -> Floats:
+    schema = estimate.schema
+    codes = np.arange(schema.sizes[0], dtype=float)
+    found = estimate.answer(slices(schema, schema.names[0], codes, codes + 1), errors=False).values
+    found = np.maximum(found, 0.0)
+    total = float(found.sum())
+    return found / total if total > 0 else np.full(codes.size, 1 / codes.size)

@@ -1,0 +1,50 @@
+"""What groups said about grids of a pair of attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from ahead_ldp.schema.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridReport:
+    """What a pair's group said: a frequency for each cell of a grid of bins, all with one variance."""
+
+    rows: Ints  # (g,) the bins at which the rows begin
+    columns: Ints  # (h,)
+    values: Floats  # (g, h)
+    variance: float  # of a cell, the sum of all being known; infinite without reports
+
+    def sums(self, table: Floats) -> Floats:  # (bins, bins, ...) -> (g, h, ...)
+        """A table of bins on the cells of the grid."""
+        found: Floats = np.add.reduceat(np.add.reduceat(table, self.rows, axis=0), self.columns, axis=1)
+        return found
+
+    def spread(self, cells: Floats, shape: tuple[int, int]) -> Floats:  # (g, h) -> (bins, bins)
+        """Each bin gets the number of its cell."""
+        rows, columns = np.diff(self.rows, append=shape[0]), np.diff(self.columns, append=shape[1])
+        return np.repeat(np.repeat(cells, rows, axis=0), columns, axis=1)
+
+    def within(self, finer: GridReport) -> GridReport:
+        """The same with the rows and columns of a finer grid for bins."""
+        rows, columns = np.searchsorted(finer.rows, self.rows), np.searchsorted(finer.columns, self.columns)
+        return GridReport(rows, columns, self.values, self.variance)
+
+
+def pooled(reports: Sequence[GridReport]) -> list[GridReport]:
+    """One for each grid that anybody told about, the means of all about it; from coarse to fine."""
+    same: dict[tuple[bytes, bytes], list[GridReport]] = {}
+    for report in reports:
+        if isfinite(report.variance):
+            same.setdefault((report.rows.tobytes(), report.columns.tobytes()), []).append(report)
+    found = []
+    for told in same.values():
+        weights = np.array([1 / r.variance for r in told])
+        values = np.einsum("k,kij->ij", weights, np.stack([r.values for r in told])) / weights.sum()
+        found.append(GridReport(told[0].rows, told[0].columns, values, float(1 / weights.sum())))
+    return sorted(found, key=lambda r: r.values.size)

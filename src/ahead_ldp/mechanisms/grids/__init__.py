@@ -1,0 +1,1 @@
+"""Grids and marginals: TDG, HDG and CALM."""

@@ -1,0 +1,202 @@
+"""TDG and HDG (YLWLS20: Yang, Wang, Li, Cheng, Su, VLDB 2020): grids of pairs and of single attributes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, pairwise
+from math import exp, floor, log2, sqrt
+from typing import ClassVar, Self
+
+import numpy as np
+
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.device.epsilon import exact_epsilon
+from ahead_ldp.device.partition import Axis, GridForm
+from ahead_ldp.mechanisms.grids.grid_consistency import Grid
+from ahead_ldp.mechanisms.grids.grid_estimates import GridEstimate
+from ahead_ldp.oracles import LinearOracle, Tally, choose_oracle, make_oracle
+from ahead_ldp.partitions.partition import Partition
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of
+
+ROUNDINGS = ("power_of_two", "exact")
+UPDATES = ("published", "complement")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grids(Mechanism):
+    """What TDG and HDG share: one wave, a group of equal share for each grid."""
+
+    users: int = 1_000_000
+    oracle: str = "oue"
+    rounding: str = "power_of_two"
+    update: str = "published"
+    alpha1: float = 0.7
+    alpha2: float = 0.03
+
+    def __post_init__(self) -> None:
+        """Refuse choices that are none."""
+        Mechanism.__post_init__(self)
+        if type(self.users) is not int or self.users < 1:
+            raise ValueError(f"expected users to be a positive integer, got {self.users!r}")
+        for field, choices in (("rounding", ROUNDINGS), ("update", UPDATES)):
+            if getattr(self, field) not in choices:
+                raise ValueError(f"expected {field} to be one of {', '.join(choices)}, got {getattr(self, field)!r}")
+        for field in ("alpha1", "alpha2"):
+            if not 0 < getattr(self, field) < float("inf"):
+                raise ValueError(f"expected {field} > 0, got {getattr(self, field)!r}")
+        named_oracle(self.oracle, self.epsilon, 2)
+
+    @classmethod
+    def strong(cls, *, epsilon: float | str | Fraction, users: int) -> Self:
+        """The best setting found at the same epsilon (docs/methods/grids/hdg.md)."""
+        return cls(epsilon=epsilon, users=users, oracle="best", update="complement")
+
+    @abstractmethod
+    def attribute_sets(self, schema: Schema) -> list[tuple[int, ...]]:
+        """The attributes of each grid; attributes of one value are in none."""
+
+    def groups(self, schema: Schema) -> tuple[Group, ...]:
+        """One group for each grid, named by its attributes' places."""
+        return tuple(Group(_name(attributes)) for attributes in self.attribute_sets(schema))
+
+    def granularities(self, schema: Schema) -> tuple[int, int]:
+        """g1 and g2 for this schema: columns of a one-attribute grid, and of each side of a pair's."""
+        groups, epsilon = max(len(self.attribute_sets(schema)), 1), float(exact_epsilon(self.epsilon))
+        round_to = _power_of_two if self.rounding == "power_of_two" else _nearest
+        g1 = round_to(one_attribute_granularity(self.users, epsilon, groups, self.alpha1))
+        g2 = round_to(two_attribute_granularity(self.users, epsilon, groups, self.alpha2))
+        return max(g1, g2), g2
+
+    def run(self, schema: Schema) -> Run:
+        """Ask for all grids at once, make them agree, put each pair's together."""
+        questions = {_name(a): self._question(schema, a) for a in self.attribute_sets(schema)}
+        tallies = (yield questions) if questions else {}
+        grids = [grid_of(question, tallies[group]) for group, question in questions.items()]
+        complement, tolerance = self.update == "complement", 1 / self.users
+        return GridEstimate.of(schema, grids, tolerance=tolerance, complement=complement)
+
+    def _question(self, schema: Schema, attributes: tuple[int, ...]) -> Question:
+        axes, (g1, g2) = axes_of(schema, attributes), self.granularities(schema)
+        if len(axes) == 1:
+            partition = Partition.grid(axes, [nested_borders(axes[0], g1, g2)[1:-1]])
+        else:
+            partition = Partition.equal_grid(axes, [g2] * len(axes))
+        return Question(attributes, partition, named_oracle(self.oracle, self.epsilon, partition.cells))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HDG(_Grids):
+    """Hybrid-dimensional grids: one of g1 columns for each attribute, one of g2 x g2 cells for each pair.
+
+    ``users`` is the number of people expected; with epsilon it fixes the granularities (YLWLS20), rounded
+    to a power of two as published or to the nearest integer ("exact"). ``oracle`` is a registered name, "adaptive" (the
+    paper's choice of GRR or OLH) or "best". ``update`` is how answers of pairs become answers on more attributes.
+    """
+
+    name: ClassVar[str] = "hdg"
+    idea: ClassVar[str] = "grids of pairs and of single attributes"
+    source: ClassVar[str] = "Yang et al., VLDB 2020"
+
+    def attribute_sets(self, schema: Schema) -> list[tuple[int, ...]]:
+        """Every attribute, then every pair."""
+        several = _several(schema)
+        return [(a,) for a in several] + list(combinations(several, 2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TDG(_Grids):
+    """Two-dimensional grids: HDG without the grids of single attributes, values uniform inside a cell.
+
+    With fewer than two attributes there is no pair, and it is HDG's grid of that attribute.
+    """
+
+    name: ClassVar[str] = "tdg"
+    idea: ClassVar[str] = "a grid for each pair of attributes"
+    source: ClassVar[str] = "Yang et al., VLDB 2020"
+
+    def attribute_sets(self, schema: Schema) -> list[tuple[int, ...]]:
+        """Every pair."""
+        several = _several(schema)
+        return list(combinations(several, 2)) if len(several) > 1 else [(a,) for a in several]
+
+
+def one_attribute_granularity(users: int, epsilon: float, groups: int, alpha1: float = 0.7) -> float:
+    """g1 of least squared error: noise of half the columns against the bias (alpha1 / g1)^2 of the two that are cut."""
+    e = exp(epsilon)
+    return float((users * (e - 1) ** 2 * alpha1**2 / (2 * groups * e)) ** (1 / 3))
+
+
+def two_attribute_granularity(users: int, epsilon: float, groups: int, alpha2: float = 0.03) -> float:
+    """g2 of least squared error: noise of a quarter of the cells against the bias of those on the box's edges."""
+    e = exp(epsilon)
+    return sqrt(2 * alpha2 * (e - 1) * sqrt(users / (groups * e)))
+
+
+def nested_borders(axis: Axis, g1: int, g2: int) -> list[int]:
+    """The columns of a one-attribute grid: the g2 columns of the pairs' grids, each cut further, about g1 in all.
+
+    For a size that g1 divides these are g1 equal columns. Otherwise equal ones could lie across the pairs' borders, and
+    slab sums could not be compared.
+    """
+    coarse = axis.parts(0, axis.size, g2)
+    ordered = sum(lo < axis.size - axis.missing for lo in coarse[:-1])
+    borders = [0]
+    for j, (lo, hi) in enumerate(pairwise(coarse)):
+        parts = (j + 1) * g1 // ordered - j * g1 // ordered
+        borders += axis.parts(lo, hi, max(parts, 1))[1:]
+    return borders
+
+
+def named_oracle(name: str, epsilon: float | str | Fraction, cells: int) -> LinearOracle:
+    """The oracle behind a choice: a registered name, "adaptive" for GRR or OLH, "best" for the least variance."""
+    if name == "best":
+        return choose_oracle(epsilon, cells).oracle
+    if name == "adaptive":
+        return adaptive_oracle(epsilon, cells, ("grr", "olh"))
+    oracle = make_oracle(name, epsilon, cells)
+    if not isinstance(oracle, LinearOracle):
+        raise ValueError(f"expected an oracle with an unbiased estimate, got {name!r}")
+    return oracle
+
+
+def adaptive_oracle(epsilon: float | str | Fraction, cells: int, among: Sequence[str]) -> LinearOracle:
+    """The one of least variance at f = 0, the first of equals: GRR for cells < 3 exp(epsilon) + 2 (WBLJ17)."""
+    return min((named_oracle(name, epsilon, cells) for name in among), key=lambda oracle: float(oracle.variance(1)))
+
+
+def grid_of(question: Question, tally: Tally) -> Grid:
+    """What a group's tally says about the grid it was asked for."""
+    oracle, form = question.oracle, question.partition.form
+    assert isinstance(oracle, LinearOracle)
+    assert isinstance(form, GridForm)
+    axes = question.partition.axes
+    borders = tuple(np.array([0, *cuts, axis.size]) for cuts, axis in zip(form.cuts, axes, strict=True))
+    values = oracle.estimate(tally).reshape([b.size - 1 for b in borders])
+    return Grid(question.attributes, borders, values, tally.n, oracle)
+
+
+def _several(schema: Schema) -> list[int]:
+    return [a for a, size in enumerate(schema.sizes) if size > 1]
+
+
+def _name(attributes: tuple[int, ...]) -> str:
+    return ".".join(map(str, attributes))
+
+
+def _nearest(g: float) -> int:
+    return max(2, floor(_steady(g) + 0.5))
+
+
+def _power_of_two(g: float) -> int:
+    """The nearest power of two, ties down, at least 2 (as published)."""
+    g = max(_steady(g), 1.0)
+    below = 2 ** floor(log2(g))
+    return int(max(2, below if g - below <= 2 * below - g else 2 * below))
+
+
+def _steady(g: float) -> float:
+    """Rounded to 2^-30, so that one ulp of ``exp`` does not ask another question."""
+    return round(g * 2**30) / 2**30

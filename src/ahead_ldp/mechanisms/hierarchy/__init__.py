@@ -1,0 +1,1 @@
+"""Full hierarchies: HIO, HH with constrained inference, DHT on Haar coefficients."""

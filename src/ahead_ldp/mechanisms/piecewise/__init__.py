@@ -1,0 +1,1 @@
+"""Piecewise densities: PriPL and PrivNUD."""

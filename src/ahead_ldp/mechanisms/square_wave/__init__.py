@@ -1,0 +1,1 @@
+"""The square wave, read by expectation maximisation."""

@@ -1,0 +1,1 @@
+"""How a domain is cut: trees, grids, covers, summed areas."""

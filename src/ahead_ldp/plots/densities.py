@@ -1,0 +1,167 @@
+"""The estimated density: steps with a band for one attribute, a heat map for two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ahead_ldp.device.codes import Attribute
+from ahead_ldp.estimates.answers import Answers
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.estimates.slices import blocks, slices
+from ahead_ldp.plots.style import (
+    BLACK,
+    BLUE,
+    HEAT,
+    SIMULTANEOUS,
+    SKY,
+    VERMILLION,
+    dress,
+    figure_of,
+    footnote,
+    legend_above,
+    new_figure,
+    on_axis,
+    shares,
+    title_of,
+)
+from ahead_ldp.schema.arrays import Floats, Ints
+from ahead_ldp.schema.units import buckets
+from ahead_ldp.schema.workloads import Workload
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_BINS = 256
+
+
+def plot_estimate(
+    estimate: Estimate,
+    *attributes: str,
+    truth: ArrayLike | None = None,
+    ax: Axes | None = None,
+    level: float = 0.95,
+) -> Figure:
+    """One attribute as a density with its intervals, or two as a heat map; the true counts beside it if given.
+
+    Of two bands the inner one holds for each bin, the outer one for all bins at once (``Answers.interval``).
+    ``truth`` are counts or shares of every code. With ``ax`` it is drawn there, a heat map then without the truth.
+    """
+    names = attributes or estimate.schema.names
+    if len(names) not in (1, 2):
+        raise ValueError(f"expected one or two attributes among {', '.join(estimate.schema.names)}, got {len(names)}")
+    chosen = [estimate.schema.attributes[estimate.schema.index(name)] for name in names]
+    if len(chosen) == 2:
+        return _heat_maps(estimate, chosen, truth, ax)
+    figure = new_figure() if ax is None else figure_of(ax)
+    drawn = figure.add_subplot() if ax is None else ax
+    found = draw_density(drawn, estimate, chosen[0], truth, level)
+    drawn.set_title(title_of(estimate), loc="right", fontsize="small")
+    if ax is None:
+        footnote(figure, found, level=level)
+    return figure
+
+
+def draw_density(ax: Axes, estimate: Estimate, a: Attribute, truth: ArrayLike | None, level: float = 0.95) -> Answers:
+    """Draw one attribute's density on some axes; the answers that were drawn come back."""
+    ends = blocks(a.ordered_size, a.ordered_size if a.labels else _MOST_BINS)
+    found = estimate.answer_jointly(slices(estimate.schema, a.name, ends[:-1].astype(float), ends[1:].astype(float)))
+    borders = bin_borders(a, ends)
+    height, what = _heights(a, borders)
+    (low, high), (all_low, all_high) = found.interval(level), found.interval(level, simultaneous=True)
+    true = None if truth is None else np.add.reduceat(shares(truth, (a.size,))[: a.ordered_size], ends[:-1])
+    mark = "*" if found.bias_not_included.any() else ""
+    interval = f"{100 * level:g} % interval{mark}"
+    if a.labels:
+        middle = borders[:-1] + 0.5
+        ax.bar(middle, found.values * height, width=0.7, color=SKY, label="estimate")
+        for ends_of, width, name in (((low, high), 3.0, interval), ((all_low, all_high), 1.0, SIMULTANEOUS)):
+            error = np.abs(np.stack(ends_of) - found.values) * height
+            ax.errorbar(
+                middle, found.values * height, error, fmt="none", ecolor=BLUE, elinewidth=width, capsize=3, label=name
+            )
+        if true is not None:
+            ax.plot(middle, true * height, "D", color=VERMILLION, markersize=5, label="truth")
+    else:
+        for (bottom, top), alpha, name in (((all_low, all_high), 0.25, SIMULTANEOUS), ((low, high), 0.45, interval)):
+            ax.stairs(top * height, borders, baseline=bottom * height, fill=True, color=SKY, alpha=alpha, label=name)
+        ax.stairs(found.values * height, borders, color=BLUE, linewidth=1.6, baseline=None, label="estimate")
+        if true is not None:
+            ax.stairs(true * height, borders, color=BLACK, linewidth=1.0, linestyle="--", baseline=None, label="truth")
+    ax.set_ylim(bottom=0.0)
+    ax.set_xlim(borders[0], borders[-1])
+    dress(ax.xaxis, a)
+    ax.set_ylabel(what)
+    ax.spines[["top", "right"]].set_visible(False)
+    legend_above(ax)
+    return found
+
+
+def bin_borders(a: Attribute, ends: Ints) -> Floats:
+    """Where blocks of codes begin, and the last one ends, on the axis."""
+    borders = np.append(buckets(a, ends[:-1])[0], buckets(a, ends[-1:] - 1)[1])
+    if borders[-1] == borders[-2]:  # the maximum alone has no width, so it is given some
+        borders[-1] += borders[-2] - borders[-3] if borders.size > 2 else 1.0
+    return on_axis(a, borders)
+
+
+def _heights(a: Attribute, borders: Floats) -> tuple[Any, str]:
+    """What a share is multiplied with, and what that is called."""
+    widths = np.diff(borders)
+    if a.labels:
+        return 100.0, "people, %"
+    typical = float(np.median(widths))
+    per = {"date": "day", "datetime": "day", "time": "second"}.get(a.kind, "value")
+    many = f"{typical:,.4g} {per}s" if per != "value" else f"{typical:,.4g}"
+    what = f"people, % per {per if typical == 1 and a.kind != 'real' else many}"
+    return (100.0 if np.ptp(widths) <= 1e-6 * typical else 100.0 * typical / widths), what
+
+
+def _heat_maps(estimate: Estimate, chosen: list[Attribute], truth: ArrayLike | None, ax: Axes | None) -> Figure:
+    panels = 2 if truth is not None and ax is None else 1
+    figure = new_figure(5.4 * panels, 4.4) if ax is None else figure_of(ax)
+    axes = [ax] if ax is not None else list(figure.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0])
+    ends, found = joint_shares(estimate, chosen)
+    pictures = [found]
+    if panels == 2:
+        assert truth is not None
+        true = shares(truth, tuple(a.size for a in chosen))[tuple(slice(a.ordered_size) for a in chosen)]
+        pictures.append(np.add.reduceat(np.add.reduceat(true, ends[0][:-1], 0), ends[1][:-1], 1))
+    top = 100 * max(p.max() for p in pictures)
+    for drawn, picture, name in zip(axes, pictures, ("estimate", "truth"), strict=False):
+        mesh = draw_heat(drawn, chosen, ends, picture, top)
+        drawn.set_title(name if panels == 2 else title_of(estimate), fontsize="small")
+    figure.colorbar(mesh, ax=axes, label="people, % per cell", pad=0.02)
+    if panels == 2:
+        figure.suptitle(title_of(estimate), fontsize="medium")
+    return figure
+
+
+def joint_shares(estimate: Estimate, chosen: list[Attribute]) -> tuple[list[Ints], Floats]:
+    """Borders of blocks of codes of two attributes, and the share of people in each pair of blocks."""
+    ends = [blocks(a.ordered_size, _MOST_BINS) for a in chosen]
+    sizes = estimate.schema.sizes
+    index = np.indices([e.size - 1 for e in ends]).reshape(2, -1)
+    boxes = np.zeros((index.shape[1], len(sizes), 2))
+    boxes[..., 1] = sizes
+    for a, e, i in zip(chosen, ends, index, strict=True):
+        boxes[:, estimate.schema.index(a.name)] = np.stack([e[i], e[i + 1]], axis=1)
+    found = estimate.answer(Workload(sizes, boxes, np.arange(len(boxes)), len(boxes)), errors=False)
+    return ends, found.values.reshape([e.size - 1 for e in ends])
+
+
+def draw_heat(ax: Axes, chosen: list[Attribute], ends: list[Ints], picture: Floats, top: float | None = None) -> Any:
+    """Draw shares of pairs of blocks, the first attribute to the right and the second up."""
+    from matplotlib.colors import PowerNorm
+
+    x, y = (bin_borders(a, e) for a, e in zip(chosen, ends, strict=True))
+    norm = PowerNorm(0.5, 0.0, 100 * picture.max() if top is None else top)  # one high cell must not hide the others
+    shown = 100 * np.maximum(picture.T, 0.0)
+    mesh = ax.pcolormesh(x, y, shown, cmap=HEAT, norm=norm, rasterized=picture.size > 4096)
+    dress(ax.xaxis, chosen[0])
+    dress(ax.yaxis, chosen[1])
+    ax.tick_params(axis="x", rotation=30 if chosen[0].labels or chosen[0].kind == "real" else 0)
+    return mesh

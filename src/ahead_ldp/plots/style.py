@@ -1,0 +1,101 @@
+"""What all pictures share: colours that everybody can tell apart, axes in the user's units, notes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ahead_ldp.device.codes import Attribute
+from ahead_ldp.estimates.answers import Answers, simultaneous_note
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.schema.arrays import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+# Okabe and Ito, "Color Universal Design", 2008.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+HEAT = "cividis"  # perceptually even, and the same for most kinds of colour vision
+
+NOTE = "* even density assumed inside cells that were not divided further; the bias of that is not in the interval"
+SIMULTANEOUS = "simultaneous"  # what a legend calls intervals that all hold at once
+_MOST_TICKS = 24
+
+
+def new_figure(width: float = 7.0, height: float = 4.0) -> Figure:
+    """An empty figure, in inches, that makes room for its labels."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("pictures need matplotlib: pip install 'ahead-ldp[plot]'") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def figure_of(ax: Axes) -> Figure:
+    """The figure that holds some axes."""
+    return ax.get_figure(root=True)  # type: ignore[return-value]
+
+
+def on_axis(attribute: Attribute, numbers: Floats) -> Floats:
+    """Numbers as they are drawn: moments in days, which is how dates are drawn, categories at their middle."""
+    return numbers / 86400 if attribute.kind == "datetime" else numbers
+
+
+def dress(axis: Any, attribute: Attribute) -> None:
+    """Give an axis the attribute's name and ticks in its units."""
+    from matplotlib import dates, ticker
+
+    axis.set_label_text(attribute.name)
+    if attribute.kind in ("date", "datetime"):
+        locator = dates.AutoDateLocator()  # type: ignore[no-untyped-call]
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    elif attribute.kind == "time":
+        axis.set_major_locator(ticker.MaxNLocator(8, steps=[1, 3, 6]))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda s, _: f"{int(s) // 3600:02d}:{int(s) % 3600 // 60:02d}"))
+    elif attribute.labels:
+        step = -(-len(attribute.labels) // _MOST_TICKS)
+        places = np.arange(0, len(attribute.labels), step)
+        axis.set_ticks(places + 0.5, [attribute.labels[i] for i in places])
+    else:
+        axis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f"{x:,.10g}"))
+
+
+def title_of(estimate: Estimate) -> str:
+    """Method, epsilon and people, where they are known."""
+    p = estimate.provenance
+    return "" if p is None else f"{p.method}, ε = {p.epsilon}, {p.people:,} people"
+
+
+def legend_above(ax: Axes) -> None:
+    """A legend over the axes, where it covers nothing."""
+    handles, _ = ax.get_legend_handles_labels()
+    if handles:
+        ax.legend(
+            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(handles), frameon=False, fontsize="small",
+            borderaxespad=0.2, handlelength=1.6, columnspacing=1.2,
+        )  # fmt: skip
+
+
+def footnote(figure: Figure, *answers: Answers, level: float = 0.95) -> None:
+    """Say below the picture what the intervals are and what they leave out."""
+    notes = [simultaneous_note(len(a), level, a.critical(level, True)[1]) for a in answers if len(a) > 1]
+    notes += [NOTE] * any(bool(a.bias_not_included.any()) for a in answers)
+    notes += ["The estimate is not consistent: ranges may differ from the sum of their parts."] * any(
+        not a.consistent for a in answers
+    )
+    if notes:
+        figure.supxlabel("\n".join(notes), fontsize="x-small", color="0.35", x=0.01, ha="left")
+
+
+def shares(truth: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """True counts or shares of every code as shares."""
+    found = np.asarray(truth, float)
+    if found.shape != shape or not np.isfinite(found).all() or (found < 0).any() or not found.sum() > 0:
+        raise ValueError(f"expected truth to be counts or shares >= 0 of shape {shape}, got shape {found.shape}")
+    return found / found.sum()

@@ -1,0 +1,185 @@
+"""A mechanism asks questions and is told tallies; nothing else. It never meets a person, a socket or a clock."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ahead_ldp.device.canonical import Record, digest, fields, integer
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.device.epsilon import epsilon_text, exact_epsilon, parse_epsilon
+from ahead_ldp.device.partition import Axis
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.oracles import Oracle, Tally
+from ahead_ldp.partitions.partition import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """People who answer one question: an id, and a share of everybody relative to the other groups'."""
+
+    id: str
+    share: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What a group is asked: some attributes, a partition of their domain, and the oracle that hides the cell."""
+
+    attributes: tuple[int, ...]
+    partition: Partition
+    oracle: Oracle
+
+    def __post_init__(self) -> None:
+        """Partition and oracle must speak of the same cells."""
+        if self.partition.cells != self.oracle.d:
+            raise ValueError(f"expected an oracle on {self.partition.cells} cells, got one on {self.oracle.d}")
+
+
+Wave = Mapping[str, Question]  # group id -> question; the questions open at the same time
+Tallies = Mapping[str, Tally]
+Run = Generator[Wave, Tallies, Estimate]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism(ABC):
+    """A way to turn people's noisy answers into range answers. Its fields are its named choices, all publishable.
+
+    Guarantees, held for everything registered by the contract tests:
+        privacy  every person answers at most one question, with an epsilon-LDP oracle
+        pure     questions and estimate are functions of the schema, the fields and the tallies
+        any n    a tally of n = 0 is legal for any group and means "no information": so feeding empty tallies ends
+                 a run after any number of waves with an estimate from what is known
+    """
+
+    name: ClassVar[str]
+    idea: ClassVar[str] = ""  # in a few words, for lists of methods
+    source: ClassVar[str] = ""  # the paper, or our own page
+    version: ClassVar[int] = 1
+    most_attributes: ClassVar[int | None] = None  # None: any number
+    ordered_only: ClassVar[bool] = False  # refuses nominal attributes and cells for missing values
+    epsilon: float | str | Fraction
+
+    def __post_init__(self) -> None:
+        """Refuse an epsilon that is none."""
+        exact_epsilon(self.epsilon)
+
+    @abstractmethod
+    def groups(self, schema: Schema) -> tuple[Group, ...]:
+        """All groups, known before the first report; each answers in exactly one wave."""
+
+    @abstractmethod
+    def run(self, schema: Schema) -> Run:
+        """Yield waves of questions, be sent their tallies, return the estimate."""
+
+    def record(self) -> Record:
+        """The canonical form: name, version and every choice."""
+        choices = {f.name: _write(getattr(self, f.name)) for f in dataclasses.fields(self) if f.name != "epsilon"}
+        return {
+            "name": self.name,
+            "version": self.version,
+            "epsilon": epsilon_text(self.epsilon),
+            "choices": choices,
+        }
+
+    @classmethod
+    def from_record(cls, record: object) -> Self:
+        """The mechanism behind its canonical form; another version is refused."""
+        found = fields(record, "name version epsilon choices", "the method")
+        if found["name"] != cls.name or found["version"] != cls.version:
+            raise ValueError(f"expected {cls.name} of version {cls.version}, got {found['name']} {found['version']}")
+        names = [f.name for f in dataclasses.fields(cls) if f.name != "epsilon"]
+        choices = fields(found["choices"], " ".join(names), "the choices")
+        parse_epsilon(found["epsilon"])
+        return cls(epsilon=found["epsilon"], **{name: _read(choices[name]) for name in names})
+
+
+def axes_of(schema: Schema, attributes: Sequence[int] | None = None) -> tuple[Axis, ...]:
+    """The axes of some attributes, or of all."""
+    chosen = range(len(schema.attributes)) if attributes is None else attributes
+    return tuple(Axis.of(schema.attributes[i]) for i in chosen)
+
+
+def finish(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies] = ()) -> Estimate:
+    """The estimate from the waves told so far; the groups of later waves count as empty."""
+    run, waves = mechanism.run(schema), 0
+    try:
+        wave = next(run)
+        while True:
+            told = history[waves] if waves < len(history) else None
+            waves += 1
+            empty = {group: Tally.empty(q.oracle.outcomes) for group, q in wave.items()}
+            wave = run.send(empty if told is None else check_tallies(wave, told))
+    except StopIteration as stop:
+        if waves < len(history):
+            raise ValueError(f"expected the tallies of at most {waves} waves, got {len(history)}") from None
+        estimate: Estimate = stop.value
+        return estimate
+
+
+def check_tallies(wave: Wave, tallies: Tallies) -> Tallies:
+    """The tallies themselves if they answer exactly the questions of the wave."""
+    if set(tallies) != set(wave):
+        raise ValueError(f"expected tallies of the groups {sorted(wave)}, got {sorted(tallies)}")
+    for group, question in wave.items():
+        question.oracle.check_tally(tallies[group])
+    return tallies
+
+
+def campaign_record(mechanism: Mechanism, schema: Schema) -> Record:
+    """What a run is about: the schema, the method, its groups. The service adds who asks, why and until when."""
+    groups = [{"id": g.id, "share": g.share} for g in mechanism.groups(schema)]
+    return {
+        "type": "campaign",
+        "version": 1,
+        "schema": schema.record(),
+        "method": mechanism.record(),
+        "groups": groups,
+    }
+
+
+def tally_record(question: str, tally: Tally) -> Record:
+    """The canonical form of a tally of the question with this digest."""
+    return {
+        "type": "tally",
+        "version": 1,
+        "question": question,
+        "n": tally.n,
+        "counts": tally.counts.tolist(),
+    }
+
+
+def tally_from_record(record: object, question: str) -> Tally:
+    """The tally behind its canonical form, if it is of this question."""
+    found = fields(record, "type version question n counts", "the tally")
+    if (found["type"], found["version"], found["question"]) != ("tally", 1, question):
+        raise ValueError("expected a tally of version 1 of the question at hand")
+    counts = found["counts"]
+    if not isinstance(counts, list):
+        raise ValueError(f"expected counts to be a list, got {type(counts).__name__}")
+    n = integer(found["n"], "n", 0)
+    return Tally(n, np.array([integer(c, "every count", 0, n) for c in counts], np.int64))
+
+
+def frozen_digest(campaign: str, previous: str, tallies: Mapping[str, str]) -> str:
+    """The link of the public chain that binds a wave's tallies (group -> digest) to all before them."""
+    listed = [{"group": group, "tally": tallies[group]} for group in sorted(tallies)]
+    return digest({"type": "frozen", "version": 1, "campaign": campaign, "previous": previous, "tallies": listed})
+
+
+def _write(choice: Any) -> Any:
+    if isinstance(choice, float):
+        return {"real": repr(choice)}
+    return list(choice) if isinstance(choice, tuple) else choice
+
+
+def _read(choice: Any) -> Any:
+    if isinstance(choice, dict):
+        return float(fields(choice, "real", "a choice")["real"])
+    return tuple(choice) if isinstance(choice, list) else choice

@@ -1,0 +1,1 @@
+"""For researchers: evaluation, planning, data sets, and the experiments of the paper."""

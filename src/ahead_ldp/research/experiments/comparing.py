@@ -1,0 +1,115 @@
+"""Methods side by side on people at hand, and the one to take: for every number of people and epsilon, as measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.research.evaluation import check_runs, choose
+from ahead_ldp.research.experiments.cells import METHODS, Cell, Data, split_method
+from ahead_ldp.research.experiments.plan import Figure, Line, Panel, Point
+from ahead_ldp.research.experiments.table import Measured
+from ahead_ldp.research.experiments.views import clearly_above, geometric
+
+DEFAULT = "default"
+NEAR = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """For so many people and this epsilon: the method to take, all that may be as good, and the errors behind it."""
+
+    n: int
+    epsilon: float
+    method: str
+    as_good: tuple[str, ...]  # not clearly above the least mean, in order of their means
+    means: dict[str, float]
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        told = (
+            f"for N = {self.n:,} and ε = {self.epsilon:g} use {called(self.method)} (MSE {self.means[self.method]:.1e})"
+        )
+        others = [called(method) for method in self.as_good if method != self.method]
+        told += f"; not told apart from it: {', '.join(others)}" if others else ""
+        if DEFAULT in self.means and DEFAULT not in (self.method, *self.as_good):
+            told += f"; the default has {self.means[DEFAULT] / self.means[self.method]:.1f} times its error"
+        return told
+
+
+def called(method: str) -> str:
+    """How a method is spoken of."""
+    return "the default" if method == DEFAULT else method
+
+
+def fitting(schema: Schema, epsilon: float, users: int, wanted: Iterable[str] = ()) -> tuple[list[str], dict[str, str]]:
+    """The methods that can run here, and why the others cannot. Without wishes: the default, and all as they come and
+    with their strongest settings.
+    """
+    asked = list(wanted) or [DEFAULT, *_everything()]
+    found, refused = [], {}
+    for text in asked:
+        name, settings = METHODS[DEFAULT] if text == DEFAULT else split_method(text)
+        try:
+            check_runs(choose(name, schema, f"{epsilon:g}", users, settings)[0], schema)
+        except ValueError as reason:
+            refused[text] = str(reason)
+            continue
+        found.append(text)
+    if wanted and refused:
+        raise ValueError(next(iter(refused.values())))
+    return found, refused
+
+
+def _everything() -> list[str]:
+    strong = [f"{name}:strong" for name, cls in MECHANISMS.items() if hasattr(cls, "strong")]
+    return [*MECHANISMS, *strong]
+
+
+def comparison(
+    data: Data,
+    users: Sequence[int],
+    epsilons: Sequence[float],
+    methods: Sequence[str],
+    repeats: int,
+    queries: int,
+    seed: int,
+) -> Figure:
+    """The plan: a panel for each number of people, a line for each method over epsilon."""
+    panels = []
+    for n in users:
+        people = replace(data, n=n)
+        lines = tuple(
+            Line(m, tuple(Point(e, Cell(people, m, e, repeats, queries, seed=seed)) for e in epsilons)) for m in methods
+        )
+        panels.append(Panel(f"{n}", f"{data.title}, N = {n:,}", lines))
+    return Figure("comparison", f"Methods on {data.title}", "lines", "privacy budget ε", tuple(panels))
+
+
+def recommend(figure: Figure, measured: Measured) -> list[Recommendation]:
+    """Panel by panel and epsilon by epsilon: the least mean, or the default where it is within a tenth of that."""
+    found = []
+    for panel in figure.panels:
+        for i, point in enumerate(panel.lines[0].points):
+            errors = {line.method: measured.errors(line.points[i].cell) for line in panel.lines}
+            means = {method: sum(values) / len(values) for method, values in errors.items()}
+            order = sorted(means, key=lambda method: means[method])
+            best = order[0]
+            good = [method for method in order if not clearly_above(errors[method], errors[best])]
+            near = DEFAULT in good and means[DEFAULT] <= NEAR * means[best]
+            found.append(Recommendation(point.cell.data.n, point.x, DEFAULT if near else best, tuple(good), means))
+    return found
+
+
+def overall(advice: Sequence[Recommendation]) -> str:
+    """The one method for all of them: least in the geometric mean, with how far it is from the best at its worst."""
+    regret = {m: [a.means[m] / min(a.means.values()) for a in advice] for m in advice[0].means}
+    order = sorted(regret, key=lambda method: geometric(regret[method]))
+    first = order[0]
+    told = (
+        f"over all of these {called(first)} is best: {geometric(regret[first]):.2f} times the least error in the mean"
+    )
+    return f"{told}, {max(regret[first]):.2f} times at worst"

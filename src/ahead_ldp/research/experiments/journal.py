@@ -1,0 +1,44 @@
+"""The journal of a run: one line of JSON for each finished cell, written through before the next one begins."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from ahead_ldp.research.experiments.measuring import Outcome
+
+
+def append(path: Path, outcome: Outcome) -> None:
+    """Add a finished cell, durably; several processes may write to one journal."""
+    line = json.dumps(outcome.record(), ensure_ascii=False, allow_nan=False) + "\n"
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(file, line.encode())
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def read(path: Path) -> dict[str, Outcome]:
+    """Finished cells by their key. A line that a killed process left unfinished is skipped."""
+    if not path.exists():
+        return {}
+    found = {}
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            outcome = Outcome.from_record(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            continue
+        found[outcome.key] = outcome
+    return found
+
+
+def heal(path: Path) -> None:
+    """End an unfinished last line, so that the next one begins on its own."""
+    if path.exists() and (size := path.stat().st_size):
+        with path.open("rb+") as file:
+            file.seek(size - 1)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+                os.fsync(file.fileno())

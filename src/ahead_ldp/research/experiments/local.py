@@ -1,0 +1,131 @@
+"""Running a plan on this machine: processes of one thread each, a journal, and a run that can be killed and resumed.
+
+Anything that maps a function over cells can run a plan instead (a cluster, say): `measuring.run_cell` is pure, and
+`table` does not care where outcomes come from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait as wait_for_end
+from pathlib import Path
+
+from ahead_ldp.research.datasets import MissingData
+from ahead_ldp.research.experiments import journal
+from ahead_ldp.research.experiments.cells import Cell
+from ahead_ldp.research.experiments.costs import seconds
+from ahead_ldp.research.experiments.measuring import Outcome, run_cell
+
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_BATCH_S = 60.0  # estimated; cells on the same people stay together up to this
+Progress = Callable[[float, float], None]  # estimated seconds of work done, and in all
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """What could not be run: data that are missing (by their id), and cells that failed (by theirs), each with why."""
+
+    missing: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def run_cells(cells: Sequence[Cell], path: Path, jobs: int, progress: Progress | None = None) -> Problems:
+    """Run what the journal does not have yet, and add it there. One cell that fails does not stop the others."""
+    if jobs < 1:
+        raise ValueError(f"expected jobs >= 1, got {jobs}")
+    journal.heal(path)
+    stored = journal.read(path)
+    todo = [cell for cell in cells if cell.key not in stored]
+    total, done = sum(seconds(cell) for cell in todo), 0.0
+    problems = Problems()
+    for batch, found in _in_processes(batches(todo), path, jobs):
+        problems.missing.update(found.missing)
+        problems.failed.update(found.failed)
+        done += sum(seconds(cell) for cell in batch)
+        if progress:
+            progress(done, total)
+    return problems
+
+
+def batches(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Neighbours on the same people, a minute or so together; the longest first, so that all cores end together."""
+    made: list[list[Cell]] = []
+    length = 0.0
+    for cell in cells:
+        if not made or made[-1][-1].data != cell.data or length > _BATCH_S:
+            made.append([])
+            length = 0.0
+        made[-1].append(cell)
+        length += seconds(cell)
+    return sorted(made, key=lambda batch: -sum(seconds(cell) for cell in batch))
+
+
+def _in_processes(todo: Sequence[list[Cell]], path: Path, jobs: int) -> Iterator[tuple[list[Cell], Problems]]:
+    """Batches as they end. Processes start afresh with one thread each, so that sums do not depend on the number."""
+    if not todo:
+        return
+    with _environment(dict.fromkeys(_ONE_THREAD, "1")):
+        fresh = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(min(jobs, len(todo)), fresh, _end_with_parent) as pool:
+            waiting: dict[Future[Problems], list[Cell]] = {}
+            left = list(reversed(todo))
+            try:
+                while left or waiting:
+                    while left and len(waiting) < 2 * jobs:
+                        batch = left.pop()
+                        waiting[pool.submit(_run_batch, batch, path)] = batch
+                    ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for future in ended:
+                        yield waiting.pop(future), future.result()
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run_batch(cells: Sequence[Cell], path: Path) -> Problems:
+    return run_batch(cells, lambda outcome: journal.append(path, outcome))
+
+
+def run_batch(cells: Sequence[Cell], keep: Callable[[Outcome], None]) -> Problems:
+    """Run cells one after another, each kept as it ends; what goes wrong is told at the end."""
+    problems = Problems()
+    for cell in cells:
+        try:
+            keep(run_cell(cell))
+        except MissingData as error:
+            problems.missing[cell.data.id] = str(error)
+        except Exception as error:  # told to the caller, who reports it
+            problems.failed[cell.id] = f"{type(error).__name__}: {error}"
+    return problems
+
+
+def _end_with_parent() -> None:
+    """A killed run leaves no process behind."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        watch = threading.Thread(target=lambda: (wait_for_end([parent.sentinel]), os._exit(1)), daemon=True)
+        watch.start()
+
+
+@contextlib.contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def run_here(cells: Sequence[Cell]) -> dict[str, Outcome]:
+    """Run cells in this process, without a journal: outcomes by key."""
+    return {cell.key: run_cell(cell) for cell in cells}

@@ -1,0 +1,194 @@
+"""The figures of the evaluation: error curves, thresholds, leaves and heat maps, panel by panel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ahead_ldp.plots.style import BLACK, BLUE, GREEN, HEAT, ORANGE, PURPLE, SKY, VERMILLION, new_figure
+from ahead_ldp.research.evaluation import Spread
+from ahead_ldp.research.experiments.measuring import BINS
+from ahead_ldp.research.experiments.plan import Figure as Planned
+from ahead_ldp.research.experiments.plan import Line, Panel
+from ahead_ldp.research.experiments.table import Measured
+from ahead_ldp.research.figures.heat_maps import draw_heat_figure, raised
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Colour, marker and dashes all differ, so that a grey copy can be read.
+LOOKS: dict[str, tuple[str, str, Any]] = {
+    "AHEAD": (VERMILLION, "o", "-"),
+    "LLE": (VERMILLION, "v", "-"),
+    "default": (BLACK, "*", "-"),
+    "HDG": (BLUE, "s", "--"),
+    "HIO": (BLUE, "s", "--"),
+    "DHT": (GREEN, "^", "-."),
+    "DE": (GREEN, "^", "-."),
+    "CALM": (ORANGE, "D", ":"),
+    "Uni": (PURPLE, "x", ":"),
+}
+NAMES = {"default": "this package's default"}
+
+
+def look(method: str, among: list[str]) -> tuple[str, str, Any]:
+    """Colour, marker and dashes of a method; those without their own take them by their place."""
+    if method in LOOKS:
+        return LOOKS[method]
+    i = [other for other in among if other not in LOOKS].index(method)
+    colours = (VERMILLION, BLUE, GREEN, ORANGE, PURPLE, SKY)
+    return colours[i % 6], "os^Dvx<>P"[i % 9], ("-", "--", "-.", ":")[(i // 6 + i) % 4]
+
+
+def draw(planned: Planned, measured: Measured, missing: dict[str, str] | None = None) -> Figure:
+    """A figure of the plan from what was measured; a panel without its data says so."""
+    gone = missing or {}
+    if planned.kind == "heat":
+        return draw_heat_figure(planned, measured)
+    if planned.kind == "leaves":
+        return _draw_leaves(planned, measured, gone)
+    columns = 3 if len(planned.panels) == 9 else min(4, len(planned.panels))
+    rows = -(-len(planned.panels) // columns)
+    figure = new_figure(max(2.75 * columns, 5.0), 2.45 * rows + 0.7)
+    grid = figure.subplots(rows, columns, squeeze=False, sharey="row" if planned.kind != "theta" else False)
+    for ax in grid.flat[len(planned.panels) :]:
+        ax.set_visible(False)
+    for ax, panel in zip(grid.flat, planned.panels, strict=False):
+        if not any(cell in measured for cell in panel.cells):
+            mark_missing(ax, panel, gone)
+        elif planned.kind == "theta":
+            _draw_thresholds(ax, panel, measured)
+        else:
+            _draw_lines(ax, panel, measured)
+        ax.set_title(panel_title(panel, measured), fontsize="small")
+        _dress(ax, planned, sorted({point.x for line in panel.lines for point in line.points}))
+    for row in grid:
+        row[0].set_ylabel(planned.y_label)
+    _legend(figure, grid)
+    return figure
+
+
+def panel_title(panel: Panel, measured: Measured) -> str:
+    """The title, with a mark where the data stand in for others."""
+    stands_in = any(measured.note(cell) for cell in panel.cells)
+    return raised(panel.title) + ("\n(stand-in data)" if stands_in else "")
+
+
+def mark_missing(ax: Axes, panel: Panel, missing: dict[str, str]) -> None:
+    """Say in an empty panel why it is empty."""
+    reasons = [missing[cell.data.id] for cell in panel.cells if cell.data.id in missing]
+    text = "data set missing" if reasons else "not run"
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="0.4", fontsize="small")
+
+
+def _draw_lines(ax: Axes, panel: Panel, measured: Measured) -> None:
+    for line in panel.lines:
+        if line.hidden:
+            continue
+        points = [point for point in line.points if point.cell in measured]
+        spreads = [measured.spread(point.cell) for point in points]
+        colour, marker, dashes = look(line.method, [other.method for other in panel.lines])
+        ax.errorbar(
+            [point.x for point in points], [s.mean for s in spreads], yerr=_bars(spreads), color=colour, marker=marker,
+            linestyle=dashes, markersize=7 if marker == "*" else 4.5, linewidth=1.3, elinewidth=0.9, capsize=2,
+            label=NAMES.get(line.method, line.method),
+        )  # fmt: skip
+
+
+def _bars(spreads: list[Spread]) -> Any:
+    """Below and above: the 95 % interval of the mean, cut where a log axis would."""
+    below = [s.mean - max(s.ci95[0], s.mean / 20) if s.ci95 else 0.0 for s in spreads]
+    above = [min(s.ci95[1], s.mean * 20) - s.mean if s.ci95 else 0.0 for s in spreads]
+    return np.array([below, above])
+
+
+def _draw_thresholds(ax: Axes, panel: Panel, measured: Measured) -> None:
+    import matplotlib
+
+    lines = [line for line in panel.lines if line.method.startswith("ε")]
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.85, len(lines)))
+    for i, (line, shade) in enumerate(zip(lines, shades, strict=True)):
+        spreads = [measured.spread(point.cell) for point in line.points]
+        ax.errorbar(
+            [point.x for point in line.points], [s.mean for s in spreads], yerr=_bars(spreads), color=shade,
+            marker="os^Dv<>P"[i % 8], markersize=3, linewidth=1.1, elinewidth=0.7, label=line.method,
+        )  # fmt: skip
+    for line in lines:
+        star = panel.line(line.method.replace("ε =", "star")).points[0]
+        mean = measured.spread(star.cell).mean
+        ax.plot(
+            star.x, mean, "*", color=VERMILLION, markersize=10, markeredgecolor="white", zorder=5, label="paper's θ"
+        )
+
+
+def _dress(ax: Axes, planned: Planned, xs: list[float]) -> None:
+    ax.set_yscale("log")
+    ax.set_xlabel(planned.x_label)
+    if planned.kind == "theta":
+        ax.set_xscale("symlog", linthresh=1e-4)
+        ax.set_xlim(-2e-5, 1.5)
+        ax.set_xticks([0, 1e-4, 1e-3, 1e-2, 1e-1, 1], ["0", "$10^{-4}$", "", "$10^{-2}$", "", "1"])
+    else:
+        ax.set_xticks(xs[:: -(-len(xs) // 5)], minor=False)
+        ax.xaxis.set_major_formatter("{x:g}")
+    ax.grid(axis="y", color="0.92", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize="small")
+
+
+def _legend(figure: Figure, grid: Any) -> None:
+    """One legend above all panels, each line once, where it covers nothing."""
+    handles: dict[str, Any] = {}
+    for ax in grid.flat:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if handles:
+        many = min(len(handles), max(3, int(figure.get_figwidth() / 1.2)))
+        figure.legend(
+            list(handles.values()), list(handles), loc="outside upper center", ncols=many, frameon=False,
+            fontsize="small", handlelength=2.4, columnspacing=1.4,
+        )  # fmt: skip
+
+
+def _draw_leaves(planned: Planned, measured: Measured, missing: dict[str, str]) -> Figure:
+    columns = len(planned.panels)
+    figure = new_figure(2.75 * columns, 4.6)
+    grid = figure.subplots(2, columns, squeeze=False, sharex="col")
+    for i, panel in enumerate(planned.panels):
+        line: Line = panel.lines[0]
+        cell = line.points[0].cell
+        upper, lower = grid[0, i], grid[1, i]
+        upper.set_title(panel_title(panel, measured), fontsize="small")
+        if cell not in measured:
+            for ax in (upper, lower):
+                mark_missing(ax, panel, missing)
+            continue
+        rows = measured.rows(cell)
+        share = np.array([row["share"] for row in rows])
+        leaves = np.array([row["leaves"] for row in rows])
+        told = f"{leaves.sum():.0f} leaves"
+        for ax, values, colour in ((upper, share, BLUE), (lower, leaves / leaves.sum(), ORANGE)):
+            _draw_shares(ax, values, cell.data.sizes, colour)
+            ax.tick_params(labelsize="small")
+        lower.set_xlabel(f"{planned.x_label} ({told})")
+    two = len(planned.panels[0].lines[0].points[0].cell.data.sizes) == 2
+    grid[0, 0].set_ylabel("people by codes" if two else "people, % per bin")
+    grid[1, 0].set_ylabel("leaves by codes" if two else "leaves, % per bin")
+    return figure
+
+
+def _draw_shares(ax: Axes, values: Any, sizes: tuple[int, ...], colour: str) -> None:
+    if len(sizes) == 1:
+        ax.stairs(100 * values, np.linspace(0, sizes[0], values.size + 1), fill=True, color=colour)
+        ax.set_xlim(0, sizes[0])
+        ax.spines[["top", "right"]].set_visible(False)
+        return
+    from matplotlib.colors import PowerNorm
+
+    picture = 100 * values.reshape(BINS[2])
+    edges = np.linspace(0, sizes[0], BINS[2][0] + 1)
+    ax.pcolormesh(edges, edges, picture.T, cmap=HEAT, norm=PowerNorm(0.5, 0.0, picture.max()), rasterized=True)
+    ax.set_aspect("equal")

@@ -1,0 +1,161 @@
+"""The report of a reproduction: one HTML page with everything in it, figures as vector graphics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ahead_ldp.research.experiments.complexity import Cost
+from ahead_ldp.research.experiments.counting import Count
+from ahead_ldp.research.experiments.plan import Figure
+from ahead_ldp.research.experiments.sizes import Sizes
+from ahead_ldp.research.experiments.table import Measured
+from ahead_ldp.research.experiments.verdicts import Verdict
+from ahead_ldp.research.figures.report_tables import complexity_table, count_table, escaped, table
+
+SIGNS = {"agrees": "✓ agrees", "differs": "✗ differs", "undecided": "? undecided"}
+_COUNTER = {"uni": "Uni in the place of the paper's method", "shuffled": "shuffled labels (19 of 20)"}
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
+h1, h2 { line-height: 1.2 }
+h2 { margin-top: 3rem; border-top: 1px solid #ddd; padding-top: 1.5rem }
+table { border-collapse: collapse; font-size: 0.88rem; margin: 1rem 0 }
+td, th { padding: 0.25rem 0.7rem; text-align: left; border-bottom: 1px solid #e4e4e4; vertical-align: top }
+th { border-bottom: 2px solid #999 }
+figure { margin: 1rem 0 }
+figure svg { max-width: 100%; height: auto }
+figcaption { font-size: 0.88rem; color: #444 }
+code { background: #f3f3f3; padding: 0.1rem 0.3rem; border-radius: 3px }
+.v { font-weight: 600; white-space: nowrap }
+.agrees { color: #00664b }
+.differs { color: #a03c00 }
+.undecided { color: #555 }
+.e { color: #444; font-size: 0.85rem }
+.m { background: #fff4d6; border-left: 4px solid #e69f00; padding: 0.5rem 1rem }
+"""
+_ABOUT = """<h1>The evaluation of AHEAD, reproduced</h1>
+<p>Every figure of the evaluation of <i>AHEAD: Adaptive Hierarchical Decomposition for Range Query under Local
+Differential Privacy</i> (Du et al., CCS 2021), measured anew: {told}. Methods have the settings of their own papers;
+“this package's default” is an extra line. Error bars are 95 % intervals of the mean. Environment: {environment}.</p>"""
+_QUICK = "Quick sizes: few people, few repetitions. The page shows that everything runs; it decides little."
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Everything that a report tells."""
+
+    sizes: Sizes
+    figures: Sequence[Figure]
+    measured: Measured
+    missing: dict[str, str]
+    failed: dict[str, str]
+    verdicts: Sequence[Verdict]
+    counts: Sequence[Count]
+    costs: Sequence[Cost]
+    environment: str
+
+
+def write_report(path: Path, results: Results, pictures: dict[str, Path]) -> None:
+    """Write the page; ``pictures`` are the SVG files by figure."""
+    parts = [_head(results), _overview(results)]
+    parts += [_section(figure, results, pictures[figure.name]) for figure in results.figures]
+    parts += [complexity_table(results.costs)] * bool(results.costs) + [count_table(results.counts, results.measured)]
+    path.write_text(page("AHEAD, reproduced", parts), encoding="utf-8")
+
+
+def page(title: str, parts: Sequence[str]) -> str:
+    """A whole HTML page that needs nothing from elsewhere."""
+    body = "\n".join(parts)
+    head = f'<meta charset="utf-8">\n<title>{escaped(title)}</title>\n<style>{_STYLE}</style>'
+    return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}\n</body>\n</html>\n'
+
+
+def command_of(name: str, sizes: Sizes) -> str:
+    """What makes a figure again."""
+    return f"ahead reproduce {name} {'--quick ' if sizes.name == 'quick' else ''}--out DIR"
+
+
+def _head(results: Results) -> str:
+    sizes = results.sizes
+    told = f"{sizes.queries} random queries and {sizes.repeats} repetitions per point"
+    told += f" ({sizes.default_repeats} of our default beyond Figure 5)" * (sizes.default_repeats != sizes.repeats)
+    marks = [_QUICK] * (sizes.name == "quick")
+    marks += [f"Missing data, panels marked: {reason}" for reason in dict.fromkeys(results.missing.values())]
+    marks += [f"Failed, points left out: {cell} ({reason})" for cell, reason in results.failed.items()]
+    about = _ABOUT.format(told=told, environment=escaped(results.environment))
+    return about + "".join(f'<p class="m">{escaped(mark)}</p>' for mark in marks)
+
+
+def _overview(results: Results) -> str:
+    if not results.verdicts:
+        return ""
+    rows = []
+    for v in results.verdicts:
+        link = f'<a href="#{v.finding.figure}">{v.finding.figure}</a>'
+        rows.append([link, escaped(v.finding.sentence), _badge(v)])
+    agreed = sum(v.outcome == "agrees" for v in results.verdicts)
+    differ = sum(v.outcome == "differs" for v in results.verdicts)
+    told = (
+        f"{agreed} of {len(rows)} written findings hold here, {differ} do not, {len(rows) - agreed - differ} are open."
+    )
+    return f"<h2>Findings</h2><p>{told}</p>" + table(["figure", "the paper's finding", "ours"], rows)
+
+
+def _section(figure: Figure, results: Results, picture: Path) -> str:
+    number = re.sub(r"\D", "", figure.name)
+    notes = {f"{cell.data.title}: {note}" for cell in figure.cells if (note := results.measured.note(cell))}
+    caption = [f"Figure {number} of the paper. {escaped(figure.title)}.", *sorted(map(escaped, notes))]
+    gone = {results.missing[cell.data.id] for cell in figure.cells if cell.data.id in results.missing}
+    caption += [f"<b>Missing:</b> {escaped(reason)}." for reason in sorted(gone)]
+    caption += [_above(figure, results.measured)]
+    svg = inline(picture.read_text("utf-8"), figure.name)
+    files = " ".join(f'<a href="figures/{picture.stem}.{kind}">{kind.upper()}</a>' for kind in ("svg", "pdf"))
+    rows = [_row(v) for v in results.verdicts if v.finding.figure == figure.name]
+    return "\n".join(
+        [
+            f'<h2 id="{figure.name}">Figure {number}: {escaped(figure.title)}</h2>',
+            f"<figure>{svg}<figcaption>{' '.join(filter(None, caption))}</figcaption></figure>",
+            table(["the paper's finding", "ours", "rule", "evidence"], rows) if rows else "",
+            f"<p><code>{escaped(command_of(figure.name, results.sizes))}</code> · {files}</p>",
+        ]
+    )
+
+
+def _row(v: Verdict) -> list[str]:
+    rule = f'{escaped(v.finding.rule_name)}<div class="e">{_counter(v)}</div>'
+    return [escaped(v.finding.sentence), _badge(v), rule, f'<span class="e">{escaped(v.evidence)}</span>']
+
+
+def _above(figure: Figure, measured: Measured) -> str:
+    """Baselines that the paper leaves out of its figure because they are out of scale."""
+    told = []
+    for method in ("Uni", "CALM"):
+        lines = [line for panel in figure.panels for line in panel.lines if line.method == method and line.hidden]
+        means = [
+            measured.spread(p.cell).mean
+            for line in lines
+            for p in line.points
+            if p.cell in measured and p.cell.task == "mse"
+        ]
+        told += [f"{method} {min(means):.1e} to {max(means):.1e}"] if means else []
+    return f"Not drawn: {', '.join(told)}." if told else ""
+
+
+def _badge(v: Verdict) -> str:
+    return f'<span class="v {v.outcome}">{SIGNS[v.outcome]}</span>'
+
+
+def _counter(v: Verdict) -> str:
+    if not v.refused:
+        return ""
+    return "refuses: " + ", ".join(f"{_COUNTER[name]} {'yes' if no else '<b>no</b>'}" for name, no in v.refused.items())
+
+
+def inline(svg: str, name: str) -> str:
+    """The drawing alone, with names that no other drawing on the page has."""
+    drawing = svg[svg.index("<svg") :]
+    drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
+    drawing = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', drawing)
+    return re.sub(r'(href="#|url\(#)', rf"\1{name}-", drawing)

@@ -1,0 +1,132 @@
+"""From a plan to a folder: journal, tables, figures, report. Killed and started again, it goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ahead_ldp.research.experiments import journal
+from ahead_ldp.research.experiments.cluster import run_cells_on_spark
+from ahead_ldp.research.experiments.complexity import Cost, Setting, measure_apart, settings
+from ahead_ldp.research.experiments.counting import Count, count
+from ahead_ldp.research.experiments.findings import FINDINGS
+from ahead_ldp.research.experiments.local import Progress, run_cells
+from ahead_ldp.research.experiments.paper import FIGURES, make_plan
+from ahead_ldp.research.experiments.plan import Figure, all_cells
+from ahead_ldp.research.experiments.sizes import Sizes
+from ahead_ldp.research.experiments.table import Measured, write_csv, write_tables
+from ahead_ldp.research.experiments.verdicts import Verdict, judge_all
+from ahead_ldp.research.experiments.views import View
+from ahead_ldp.research.figures.evaluation import draw
+from ahead_ldp.research.figures.report import Results, write_report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
+
+TABLE = "table3"
+TARGETS = (*FIGURES, TABLE)
+JOURNAL = "journal.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What was made, and where."""
+
+    folder: Path
+    report: Path
+    verdicts: tuple[Verdict, ...]
+    counts: tuple[Count, ...]
+    missing: dict[str, str]
+    failed: dict[str, str]
+
+
+def plan_of(sizes: Sizes, targets: Sequence[str]) -> list[Figure]:
+    """The figures among the targets; no target means all."""
+    if unknown := [name for name in targets if name not in TARGETS]:
+        raise ValueError(f"expected figures among all, {', '.join(TARGETS)}, got {', '.join(unknown)}")
+    return [] if list(targets) == [TABLE] else make_plan(sizes, [name for name in targets if name != TABLE])
+
+
+def reproduce(
+    folder: Path, sizes: Sizes, targets: Sequence[str], jobs: int, progress: Progress | None = None,
+    say: Callable[[str], None] = lambda _: None, engine: str = "local",
+) -> Reproduction:  # fmt: skip
+    """Run what is not in the folder's journal yet, then write tables, figures and the report.
+
+    ``engine`` is "local", processes of this machine, or "spark", tasks of a cluster.
+    """
+    figures = plan_of(sizes, targets)
+    cells = all_cells(figures)
+    folder.mkdir(parents=True, exist_ok=True)
+    run = {"local": run_cells, "spark": run_cells_on_spark}[engine]
+    problems = run(cells, folder / JOURNAL, jobs, progress)
+    missing = problems.missing
+    measured = Measured.of(cells, journal.read(folder / JOURNAL))
+    write_tables(folder, cells, measured)
+    say("measuring the complexity table" if not targets or TABLE in targets else "")
+    costs = _complexity(folder, sizes) if not targets or TABLE in targets else []
+    say("drawing")
+    pictures = {figure.name: save(draw(figure, measured, missing), folder, figure.name) for figure in figures}
+    verdicts = judge_all(FINDINGS, View({figure.name: figure for figure in figures}, measured))
+    counts = count(figures, measured)
+    _write_verdicts(folder, verdicts)
+    write_csv(folder / "costs.csv", list(counts[0].__slots__), [[getattr(c, n) for n in c.__slots__] for c in counts])
+    results = Results(sizes, figures, measured, missing, problems.failed, verdicts, counts, costs, environment())
+    report = folder / "report.html"
+    write_report(report, results, pictures)
+    return Reproduction(folder, report, tuple(verdicts), tuple(counts), missing, problems.failed)
+
+
+def environment() -> str:
+    """Python, NumPy and the number of cores."""
+    return f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores"
+
+
+def save(drawn: Drawn, folder: Path, name: str) -> Path:
+    """The figure as SVG and PDF, without the time of day."""
+    import matplotlib
+
+    (folder / "figures").mkdir(exist_ok=True)
+    path = folder / "figures" / f"{name}.svg"
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")  # found once, kept for both files
+    with matplotlib.rc_context({"svg.hashsalt": name, "pdf.fonttype": 42}):
+        drawn.savefig(path, metadata={"Date": None})
+        drawn.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
+    return path
+
+
+def _complexity(folder: Path, sizes: Sizes) -> list[Cost]:
+    """Measured rows of an earlier sitting are kept."""
+    path = folder / "complexity.jsonl"
+    stored = {}
+    for line in path.read_text("utf-8").splitlines() if path.exists() else []:
+        record = json.loads(line)
+        setting = Setting(**record.pop("setting"))
+        stored[setting] = Cost(setting, **record)
+    for setting in settings(sizes):
+        if setting not in stored:
+            stored[setting] = measure_apart(setting)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(stored[setting])) + "\n")
+    found = [stored[setting] for setting in settings(sizes)]
+    names = [name for name in Cost.__slots__ if name != "setting"]
+    rows = [[*asdict(c.setting).values(), *(getattr(c, name) for name in names)] for c in found]
+    write_csv(folder / "complexity.csv", [*Setting.__slots__, *names], rows)
+    return found
+
+
+def _write_verdicts(folder: Path, verdicts: Sequence[Verdict]) -> None:
+    rows = [
+        [v.finding.figure, v.finding.name, v.finding.sentence, v.finding.rule_name, v.outcome, v.evidence,
+         " ".join(f"{name}={'refused' if no else 'accepted'}" for name, no in v.refused.items())]
+        for v in verdicts
+    ]  # fmt: skip
+    write_csv(folder / "findings.csv", ["figure", "name", "sentence", "rule", "outcome", "evidence", "counter"], rows)

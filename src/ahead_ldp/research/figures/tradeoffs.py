@@ -1,0 +1,42 @@
+"""The price of privacy as a picture: predicted error against epsilon, a curve for each number of people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ahead_ldp.plots.style import BLACK, BLUE, GREEN, PURPLE, VERMILLION, new_figure
+from ahead_ldp.research.targets import LEVEL, Forecast
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MARKS = ((BLUE, "o"), (VERMILLION, "s"), (GREEN, "^"), (PURPLE, "D"))
+
+
+def plot_tradeoff(curves: Mapping[int, Sequence[Forecast]], target: float | None = None) -> Figure:
+    """One curve for each number of people (forecasts by rising epsilon), the slope of N ε² constant, and the target."""
+    figure = new_figure(7.0, 4.4)
+    ax = figure.subplots()
+    for (people, found), (colour, mark) in zip(sorted(curves.items()), _MARKS * len(curves), strict=False):
+        epsilons, errors = [f.case.epsilon for f in found], [100 * f.error for f in found]
+        ax.plot(epsilons, errors, color=colour, marker=mark, markersize=4, label=f"{people:,} people")
+        middle = len(found) // 2
+        rule = [errors[middle] * epsilons[middle] / e for e in epsilons]
+        ax.plot(epsilons, rule, color=colour, linewidth=0.8, linestyle=":", zorder=0)
+    ax.plot([], [], color=BLACK, linewidth=0.8, linestyle=":", label="if N ε² were all")
+    if target is not None:
+        ax.axhline(100 * target, color=BLACK, linewidth=0.8, linestyle="--", label=f"target, {100 * target:g} points")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ticks = [f.case.epsilon for f in next(iter(curves.values()))]
+    ax.set_xticks(ticks, [f"{e:g}" for e in ticks], minor=False)
+    ax.set_xticks([], minor=True)
+    ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+    ax.set_xlabel("ε")
+    ax.set_ylabel(f"error in points that {100 * LEVEL:g} % of\nrandom range answers stay within")
+    method = next(iter(curves.values()))[0]
+    sizes = " x ".join(str(size) for size in method.case.schema.sizes)
+    ax.set_title(f"{method.method}, {sizes} codes, least favourable reference shape", fontsize=10)
+    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure

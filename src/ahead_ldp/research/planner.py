@@ -1,0 +1,235 @@
+"""A plan before anybody is asked: groups, waves, what a report weighs, and the error to expect.
+
+What depends on the people is found by simulating the method on reference populations, said to be such. Nothing here has
+seen private data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.device.frames import ID_LENGTH
+from ahead_ldp.engines.simulation import Population, run_simulation
+from ahead_ldp.mechanisms.ahead.decomposition import Rules, threshold
+from ahead_ldp.oracles import LinearOracle
+from ahead_ldp.partitions.trees import Tree
+from ahead_ldp.protocol.mechanism import Mechanism, Question, axes_of
+from ahead_ldp.protocol.session import Provenance, Session
+from ahead_ldp.research.evaluation import MOST_CELLS, Spread, Task, run_trial, trial_rng, workload_rng
+from ahead_ldp.schema.arrays import Floats
+from ahead_ldp.schema.workloads import random_workload
+
+SMALL_GROUP = 100  # people; below it a group's estimate is mostly noise
+SHAPES = ("uniform", "zipf", "bumps", "heaped")
+REPEATS = 5
+QUERIES = 200
+SEED = 2021
+MOST_RECORDS = 1_000_000  # people of a reference population that is too wide for a histogram
+_ZIPF = 1.1  # AHEAD, Sec. 5.1
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGroup:
+    """One group: the wave it answers in, its share, the people expected, and its question in the reference run."""
+
+    id: str
+    wave: int
+    share: int
+    people: float
+    cells: int
+    report_bytes: int
+    theta: float | None  # AHEAD's threshold at the expected size, for a node that all attributes can cut
+
+    def record(self) -> dict[str, Any]:
+        """As plain values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The mean squared error of random queries on a reference population of this shape, simulated."""
+
+    shape: str
+    people: int
+    mse: Spread
+    queries: int = QUERIES
+    repeats: int = REPEATS
+
+    def record(self) -> dict[str, Any]:
+        """As plain values."""
+        mse = self.mse.record()
+        return {
+            "shape": self.shape,
+            "people": self.people,
+            "queries": self.queries,
+            "repeats": self.repeats,
+            "mse": mse,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a collection would look like."""
+
+    mechanism: Mechanism
+    schema: Schema
+    users: int
+    groups: tuple[PlannedGroup, ...]
+    predictions: tuple[Prediction, ...] = ()
+
+    @property
+    def waves(self) -> int:
+        """How many times questions go out, one after another."""
+        return max((group.wave for group in self.groups), default=0)
+
+    @property
+    def fanout(self) -> int | None:
+        """B, for methods that have one."""
+        return getattr(self.mechanism, "fanout", None)
+
+    @property
+    def theta(self) -> tuple[float, float] | None:
+        """The smallest and the largest threshold, for methods that have one."""
+        found = [group.theta for group in self.groups if group.theta is not None]
+        return (min(found), max(found)) if found else None
+
+    @property
+    def report_bytes(self) -> tuple[int, int] | None:
+        """The shortest and the longest report on the wire, its random name included; ``None`` if nobody is asked."""
+        found = [group.report_bytes for group in self.groups]
+        return (min(found), max(found)) if found else None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to think about before starting."""
+        small = [group for group in self.groups if group.people < SMALL_GROUP]
+        if not small:
+            return []
+        least = min(group.people for group in small)
+        return [
+            f"{len(small)} of {len(self.groups)} groups expect fewer than {SMALL_GROUP} people (the smallest "
+            f"{least:.1f}): use fewer buckets or attributes, or ask more people"
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """As plain values; docs/cli.md has the fields."""
+        return {
+            "method": self.mechanism.name,
+            "epsilon": float(epsilon_text(self.mechanism.epsilon)),
+            "users": self.users,
+            "attributes": [{"name": a.name, "kind": a.kind, "codes": a.size} for a in self.schema.attributes],
+            "waves": self.waves,
+            "groups": [group.record() for group in self.groups],
+            "fanout": self.fanout,
+            "theta": None if self.theta is None else list(self.theta),
+            "report_bytes": None if self.report_bytes is None else list(self.report_bytes),
+            "predicted": [prediction.record() for prediction in self.predictions],
+            "warnings": self.warnings,
+        }
+
+
+def plan(mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[int, int], None] | None = None) -> Plan:
+    """Groups and questions from one run on the Zipf reference, errors from repeated runs on every reference."""
+    if users < 1:
+        raise ValueError(f"expected users >= 1, got {users}")
+    laid_out = lay_out(mechanism, schema, users)
+    total = len(SHAPES) * REPEATS
+    done = 0
+    predictions = []
+    for shape in SHAPES:
+        people = reference_population(shape, schema.sizes, users, shape_rng(shape))
+        task = Task.of(schema, people, random_workload(schema, QUERIES, workload_rng(SEED)))
+        errors = []
+        for repetition in range(REPEATS):
+            errors.append(run_trial(task, mechanism, _trial_rng(mechanism, repetition)).mse)
+            done += 1
+            if progress:
+                progress(done, total)
+        predictions.append(Prediction(shape, people.n, Spread.of(errors)))
+    return replace(laid_out, predictions=tuple(predictions))
+
+
+def lay_out(mechanism: Mechanism, schema: Schema, users: int) -> Plan:
+    """The plan without its predictions: groups, and the questions that they get in a run on the Zipf reference."""
+    people = reference_population("zipf", schema.sizes, users, shape_rng("zipf"))
+    estimate = run_simulation(mechanism, schema, people, _trial_rng(mechanism, 0))
+    assert isinstance(estimate.provenance, Provenance)
+    groups = {group.id: group for group in mechanism.groups(schema)}
+    everybody = sum(group.share for group in groups.values())
+    session, planned = Session(mechanism, schema), []
+    for wave, told in enumerate(estimate.provenance.history, start=1):
+        for name, question in session.wave.items():
+            expected = users * groups[name].share / everybody
+            planned.append(
+                PlannedGroup(
+                    id=name,
+                    wave=wave,
+                    share=groups[name].share,
+                    people=expected,
+                    cells=question.partition.cells,
+                    report_bytes=ID_LENGTH + question.oracle.report_bytes,
+                    theta=_theta(mechanism, schema, question, expected),
+                )
+            )
+        session.tell(told)
+    return Plan(mechanism, schema, users, tuple(planned))
+
+
+def reference_population(shape: str, sizes: Sequence[int], users: int, rng: Generator) -> Population:
+    """People whose attributes are independent and all of one shape.
+
+    "uniform"; "zipf" with exponent 1.1, as in the paper; "bumps", two bells; "heaped", an exponential of whose people
+    a third round to a sixteenth of the domain. A domain too wide for a histogram is filled with at most a million
+    people.
+    """
+    if shape not in SHAPES:
+        raise ValueError(f"expected a shape among {', '.join(SHAPES)}, got {shape!r}")
+    margins = [_margin(shape, size) for size in sizes]
+    if prod(sizes) <= MOST_CELLS:
+        joint: Floats = reduce(np.multiply.outer, margins)
+        return Population.of_histogram(rng.multinomial(users, joint.reshape(-1)).reshape(tuple(sizes)))
+    n = min(users, MOST_RECORDS)
+    columns = [rng.choice(p.size, size=n, p=p) for p in margins]
+    return Population.of_records(np.stack(columns, axis=1), sizes)
+
+
+def _margin(shape: str, size: int) -> Floats:
+    x: Floats = (np.arange(size) + 0.5) / size
+    weights: Floats = np.ones(size)  # uniform
+    if shape == "zipf":
+        weights = np.arange(1.0, size + 1) ** -_ZIPF
+    elif shape == "bumps":
+        weights = np.exp(-0.5 * ((x - 0.3) / 0.08) ** 2) + 0.5 * np.exp(-0.5 * ((x - 0.7) / 0.1) ** 2)
+    elif shape == "heaped":
+        weights = np.exp(-4 * x)
+        every = max(size // 16, 1)
+        rounded = np.bincount(np.arange(size) // every * every, weights=weights, minlength=size).astype(float)
+        weights = 2 / 3 * weights + 1 / 3 * rounded
+    return weights / weights.sum()
+
+
+def _theta(mechanism: Mechanism, schema: Schema, question: Question, people: float) -> float | None:
+    rules = getattr(mechanism, "rules", None)
+    if not isinstance(rules, Rules) or not isinstance(question.oracle, LinearOracle):
+        return None
+    root = Tree.root(axes_of(schema, question.attributes), rules.fanout)
+    variance = float(question.oracle.variance(1)) / people
+    return float(threshold(variance, root.prospective_children[0], rules.scale))
+
+
+def shape_rng(shape: str) -> Generator:
+    """The generator that draws the people of a reference shape."""
+    return np.random.default_rng([SEED, SHAPES.index(shape)])
+
+
+def _trial_rng(mechanism: Mechanism, repetition: int) -> Generator:
+    return trial_rng(SEED, mechanism.name, mechanism.epsilon, repetition)

@@ -1,0 +1,203 @@
+"""From a target to a plan: the error to expect, and how many people, which epsilon, how fine, how many attributes.
+
+Errors are simulated on the reference populations of `planner`; the error of a plan is that of the least favourable
+one. So that one number says what people mean by "plus or minus 1 % at 95 %", it is the absolute error that 95 % of
+random range answers stay within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from math import exp, log
+from typing import Any, Literal
+
+import numpy as np
+
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.engines.simulation import run_simulation
+from ahead_ldp.research.evaluation import Task, choose, trial_rng, workload_rng
+from ahead_ldp.research.planner import QUERIES, SEED, SHAPES, reference_population, shape_rng
+from ahead_ldp.schema.attributes import as_schema, codes
+from ahead_ldp.schema.workloads import random_workload
+
+Unknown = Literal["users", "epsilon", "buckets", "attributes"]
+Progress = Callable[[str], None]
+
+UNKNOWNS: tuple[Unknown, ...] = ("users", "epsilon", "buckets", "attributes")
+LEVEL = 0.95
+MOST_USERS, MOST_EPSILON = 10**9, 16.0
+MOST_BUCKETS, MOST_ATTRIBUTES = 4096, 10
+_REPEATS = 6
+_CLOSE = 1.05  # a bracket this narrow is an answer: repetitions are noisier than that
+_MOST_STEPS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A collection in the planner's words: who, how private, about what, by which method."""
+
+    schema: Schema
+    users: int
+    epsilon: float
+    method: str | None = None  # None: the default for the attributes
+    settings: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The error to expect of a case, over random ranges, on each reference population."""
+
+    case: Case
+    method: str
+    mse: dict[str, float]  # by shape
+    errors: dict[str, float]  # by shape: 95 % of the answers are within this
+
+    @property
+    def error(self) -> float:
+        """On the least favourable shape, 95 % of random range answers are within this of the truth."""
+        return max(self.errors.values())
+
+    def record(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "method": self.method,
+            "settings": self.case.settings,
+            "users": self.case.users,
+            "epsilon": self.case.epsilon,
+            "sizes": list(self.case.schema.sizes),
+            "level": LEVEL,
+            "error": self.error,
+            "by_shape": {s: {"mse": self.mse[s], "error": self.errors[s]} for s in self.mse},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The value of the unknown that keeps the target, the forecast there, and what was tried on the way."""
+
+    unknown: Unknown
+    target: float
+    reached: bool
+    forecast: Forecast
+    tried: tuple[Forecast, ...]
+
+    @property
+    def value(self) -> float:
+        """The unknown's value: the smallest found for people and epsilon, the largest for buckets and attributes."""
+        case = self.forecast.case
+        found = {"users": case.users, "epsilon": case.epsilon}
+        found |= {"buckets": case.schema.sizes[0], "attributes": len(case.schema.sizes)}
+        return found[self.unknown]
+
+    def record(self) -> dict[str, Any]:
+        """As plain values."""
+        found = {"unknown": self.unknown, "target": self.target, "reached": self.reached, "value": self.value}
+        return {**found, "forecast": self.forecast.record(), "tried": [f.record() for f in self.tried]}
+
+
+def forecast(case: Case, repeats: int = _REPEATS, shapes: Iterable[str] = SHAPES) -> Forecast:
+    """Simulate the case on the reference populations."""
+    mechanism, _ = choose(case.method, case.schema, epsilon_text(case.epsilon), case.users, case.settings)
+    workload = random_workload(case.schema, QUERIES, workload_rng(SEED))
+    mse, errors = {}, {}
+    for shape in shapes:
+        people = reference_population(shape, case.schema.sizes, case.users, shape_rng(shape))
+        task, found = Task.of(case.schema, people, workload), []
+        for k in range(repeats):
+            estimate = run_simulation(mechanism, case.schema, people, trial_rng(SEED, mechanism.name, case.epsilon, k))
+            found.append(estimate.answer(workload, errors=False).values - task.truth)
+        distance = np.abs(np.stack(found))
+        mse[shape], errors[shape] = float(np.mean(distance**2)), float(np.quantile(distance, LEVEL))
+    return Forecast(case, mechanism.name, mse, errors)
+
+
+def exchange(case: Case, epsilon: float) -> int:
+    """People who at another epsilon give the same error, by the paper's rule: N epsilon^2 stays the same (Sec. 5.5)."""
+    return round(case.users * (case.epsilon / epsilon) ** 2)
+
+
+def solve(case: Case, unknown: Unknown, target: float, progress: Progress | None = None) -> Solution:
+    """The unknown that keeps the target; the case's own value of it is where the search begins.
+
+    The fewest people or the smallest epsilon, to about 5 %; the most buckets (a power of two, of every attribute) or
+    the most attributes (all like the first). Out of reach it is the best that was tried, and ``reached`` is False.
+    """
+    if unknown not in UNKNOWNS:
+        raise ValueError(f"expected unknown to be one of {', '.join(UNKNOWNS)}, got {unknown!r}")
+    if not 0 < target < 1:
+        raise ValueError(f"expected 0 < target < 1, got {target!r}")
+    tried: list[Forecast] = []
+
+    def look(case: Case) -> Forecast:
+        """Forecast and remember."""
+        tried.append(forecast(case))
+        if progress:
+            progress(f"{unknown} {_value(case, unknown):g}: within {100 * tried[-1].error:.2f} points")
+        return tried[-1]
+
+    if unknown in ("users", "epsilon"):
+        found = _continuous(case, unknown, target, look)
+    else:
+        found = _discrete(case, unknown, target, look)
+    if found is None:
+        return Solution(unknown, target, False, min(tried, key=lambda f: f.error), tuple(tried))
+    return Solution(unknown, target, True, found, tuple(tried))
+
+
+def _continuous(case: Case, unknown: Unknown, target: float, look: Callable[[Case], Forecast]) -> Forecast | None:
+    """Errors fall like 1 / (sqrt(N) epsilon): leap by that rule until the target lies between, then close in."""
+    power, least, most = (2.0, 1.0, float(MOST_USERS)) if unknown == "users" else (1.0, 0.001, MOST_EPSILON)
+    x, below, above, best = _value(case, unknown), least, most, None
+    at_below, at_above = 0.0, 0.0
+    for _ in range(_MOST_STEPS):
+        found = look(_with(case, unknown, x))
+        x = _value(found.case, unknown)
+        if found.error <= target:
+            above, at_above, best = x, found.error, found
+        else:
+            if x >= most:
+                return None
+            below, at_below = x, found.error
+        if best is not None and (above <= below * _CLOSE or above <= least):
+            return best
+        leap = x * (found.error / target) ** power * (1.02 if found.error > target else 0.98)
+        if at_below and at_above:  # both sides known: where a power law through them meets the target
+            slope = log(at_above / at_below) / log(above / below)
+            leap = below * exp(log(target / at_below) / slope) if slope < 0 else (below * above) ** 0.5
+            middle = (below * above) ** 0.5
+            leap = min(max(leap, below * (middle / below) ** 0.2), above / (above / middle) ** 0.2)
+        x = min(max(leap, least), most) if best is not None else min(max(leap, x * 1.1), most)
+    return best
+
+
+def _discrete(case: Case, unknown: Unknown, target: float, look: Callable[[Case], Forecast]) -> Forecast | None:
+    """From the smallest up, until the target is missed."""
+    if unknown == "buckets":
+        values = [2**k for k in range(2, MOST_BUCKETS.bit_length())]
+    else:
+        values = list(range(1, MOST_ATTRIBUTES + 1))
+    best = None
+    for value in values:
+        found = look(_with(case, unknown, value))
+        if found.error > target:
+            break
+        best = found
+    return best
+
+
+def _value(case: Case, unknown: Unknown) -> float:
+    return {"users": case.users, "epsilon": case.epsilon}.get(
+        unknown, case.schema.sizes[0] if unknown == "buckets" else len(case.schema.sizes)
+    )
+
+
+def _with(case: Case, unknown: Unknown, value: float) -> Case:
+    if unknown == "users":
+        return replace(case, users=round(value))
+    if unknown == "epsilon":
+        return replace(case, epsilon=float(f"{value:.4g}"))
+    sizes = case.schema.sizes
+    sizes = (int(value),) * len(sizes) if unknown == "buckets" else (sizes[0],) * int(value)
+    return replace(case, schema=as_schema([codes(f"x{i + 1}", size) for i, size in enumerate(sizes)]))

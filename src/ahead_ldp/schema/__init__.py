@@ -1,0 +1,1 @@
+"""What people hold and what is asked about it: attributes, codes, columns, queries."""

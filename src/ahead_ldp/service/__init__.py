@@ -1,0 +1,1 @@
+"""A collection over HTTP: clients, issuer, server, dashboard."""

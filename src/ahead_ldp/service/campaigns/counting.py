@@ -1,0 +1,61 @@
+"""From stored reports to the tally of a group, chunk by chunk, and the digest that binds the reports counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ahead_ldp.device.canonical import canonical_bytes
+from ahead_ldp.oracles import Oracle, Tally
+from ahead_ldp.protocol.mechanism import tally_record
+from ahead_ldp.schema.arrays import Bytes
+from ahead_ldp.service.store.binding import reports_digest
+from ahead_ldp.service.store.interface import Store
+from ahead_ldp.service.store.rows import Chunk, FrozenGroup
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """One group of a wave: its tally, and the digest over (id, hash) of the reports in it."""
+
+    group: str
+    question: str
+    tally: Tally
+    reports_digest: str
+
+    def frozen(self) -> FrozenGroup:
+        """As a store keeps it."""
+        record = canonical_bytes(tally_record(self.question, self.tally))
+        return FrozenGroup(self.group, self.tally.n, record, self.reports_digest)
+
+
+def payload_rows(store: Store, campaign: str, wave: int, group: str, length: int) -> Iterator[Bytes]:
+    """The payloads of a group as arrays (n, length)."""
+    for chunk in store.reports(campaign, wave, group):
+        yield np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, length)
+
+
+def count_group(
+    store: Store,
+    campaign: str,
+    wave: int,
+    group: str,
+    question: str,
+    oracle: Oracle,
+    alive: Callable[[], None] = lambda: None,
+) -> Counted:
+    """Count the stored reports of a group. ``alive`` is called between chunks, to keep a lease."""
+    tally, names = Tally.empty(oracle.outcomes), []
+    for chunk in store.reports(campaign, wave, group):
+        rows = np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, oracle.report_bytes)
+        tally += oracle.tally(rows)
+        names.append(Chunk(chunk.n, chunk.ids, chunk.hashes, b""))
+        alive()
+    return Counted(group, question, tally, reports_digest(names))
+
+
+def no_reports(group: str, question: str, oracle: Oracle) -> Counted:
+    """A void group: no information."""
+    return Counted(group, question, Tally.empty(oracle.outcomes), reports_digest([]))

@@ -1,0 +1,127 @@
+"""What the store holds and never changes, parsed once: terms of campaigns, questions, replayed sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ahead_ldp.device.campaign import Campaign
+from ahead_ldp.device.canonical import check_digest
+from ahead_ldp.device.frames import ID_LENGTH
+from ahead_ldp.device.question import Policy, check_question
+from ahead_ldp.device.tokens import NONCE_LENGTH
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.oracles import Oracle, oracle_of_law
+from ahead_ldp.protocol.session import ReplayMismatch, Session
+from ahead_ldp.service.campaigns.campaign import Terms
+from ahead_ldp.service.server.committing import Key
+from ahead_ldp.service.server.problems import Problem
+from ahead_ldp.service.store.interface import NotFound, Store
+from ahead_ldp.service.store.rows import WaveState
+
+_MOST_TARGETS = 100_000
+Standing = tuple[tuple[int, bool], ...]  # every wave, and whether it is closed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What a report to one question must look like, and where it goes."""
+
+    terms: Terms
+    wave: int
+    group: str
+    question: str
+    oracle: Oracle
+    payload_length: int
+    frame_length: int
+    groups: tuple[tuple[str, int], ...]  # among which the device drew
+    entering: Key = field(init=False)  # of reports that are well
+    asking: Key = field(init=False)  # of reports that are not, and are only looked up
+    has_tokens: bool = field(init=False)  # frames end with a nonce and its signature
+
+    def __post_init__(self) -> None:
+        """What every upload asks for is made once."""
+        object.__setattr__(self, "entering", (self.terms.digest, self.wave, self.group, True))
+        object.__setattr__(self, "asking", (self.terms.digest, self.wave, self.group, False))
+        object.__setattr__(self, "has_tokens", self.terms.campaign.key is not None)
+
+
+class Directory:
+    """Look-ups by digest. Safe from any thread: entries are immutable, a race computes one twice."""
+
+    def __init__(self, store: Store) -> None:
+        """Nothing is read before it is asked for."""
+        self.store = store
+        self._terms: dict[str, Terms] = {}
+        self._targets: dict[bytes, Target] = {}
+        self._sessions: dict[str, tuple[Standing, Session]] = {}
+        self._estimates: dict[str, tuple[Standing, Estimate]] = {}
+
+    def terms(self, campaign: str) -> Terms:
+        """The terms of a stored campaign; a ``Problem`` if there is none."""
+        if (found := self._terms.get(campaign)) is not None:
+            return found
+        try:
+            row = self.store.campaign(check_digest(campaign, "campaign"))
+        except (ValueError, NotFound):
+            raise Problem("not_found", "no such campaign") from None
+        made = self._terms[campaign] = Terms.of(Campaign.from_bytes(row.record, campaign))
+        return made
+
+    def cached_target(self, key: bytes) -> Target | None:
+        """The target of campaign and question digest (64 bytes), if it was loaded before."""
+        return self._targets.get(key)
+
+    def target(self, key: bytes) -> Target | None:
+        """The target of campaign and question digest (64 bytes); None if no wave has the question."""
+        if (found := self._targets.get(key)) is not None:
+            return found
+        campaign, question = key[:32].hex(), key[32:].hex()
+        terms = self.terms(campaign)
+        rows = self.store.questions(campaign)
+        if question not in {row.digest for row in rows}:
+            return None
+        if len(self._targets) > _MOST_TARGETS:
+            self._targets.clear()
+        for row in rows:
+            asked = tuple(r.group for r in rows if r.wave == row.wave)
+            policy = Policy(terms.campaign.epsilon, max_cells=2**31)
+            law = check_question(row.record, terms.schema, campaign, policy).law
+            length = ID_LENGTH + law.payload_length
+            if terms.campaign.key is not None:
+                length += NONCE_LENGTH + (terms.campaign.key[0].bit_length() + 7) // 8
+            panel = terms.campaign.enrolment == "panel"
+            groups = tuple(g for g in terms.campaign.groups if panel or g[0] in asked)
+            self._targets[key[:32] + bytes.fromhex(row.digest)] = Target(
+                terms, row.wave, row.group, row.digest, oracle_of_law(law), law.payload_length, length, groups
+            )
+        return self._targets[key]
+
+    def session(self, campaign: str) -> Session:
+        """The session behind all stored waves, replayed when a wave was frozen or opened since the last call.
+
+        The session is shared: do not tell it anything. A mismatch with the stored questions is a ``Problem``.
+        """
+        return self._session(campaign)[1]
+
+    def estimate(self, campaign: str) -> Estimate:
+        """The estimate from the closed waves, computed once for each of them."""
+        standing, session = self._session(campaign)
+        known = self._estimates.get(campaign)
+        if known is None or known[0] != standing:
+            known = self._estimates[campaign] = (standing, session.finish())
+        return known[1]
+
+    def _session(self, campaign: str) -> tuple[Standing, Session]:
+        terms = self.terms(campaign)
+        standing = tuple((wave.number, wave.state is WaveState.CLOSED) for wave in self.store.waves(campaign))
+        known = self._sessions.get(campaign)
+        if known is not None and known[0] == standing:
+            return known
+        rows = self.store.questions(campaign)
+        try:
+            session = terms.session(rows)
+        except ReplayMismatch as error:
+            raise Problem("replay_mismatch", str(error)) from error
+        if len(session.history) == sum(closed for _, closed in standing):
+            self._sessions[campaign] = (standing, session)  # unless a wave was closed between the two reads
+        return standing, session

@@ -1,0 +1,62 @@
+"""What leaves the service as files: raw reports in the wire form, tallies as one record, both for others to recount."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ahead_ldp.device.canonical import Record
+from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, Header
+from ahead_ldp.engines.files import Asked
+from ahead_ldp.engines.writer import ReportWriter
+from ahead_ldp.protocol.session import Provenance
+from ahead_ldp.service.server.problems import Problem
+from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.store.rows import Chunk, QuestionRow
+
+
+def report_stream(service: Service, campaign: str, number: int, group: str) -> Iterator[bytes]:
+    """The stored reports of one group: header, then frames of id and payload. Tokens are not kept, so not here."""
+    question = _question(service, campaign, number, group)
+    chunks = service.store.reports(campaign, number, group)
+
+    def parts() -> Iterator[bytes]:
+        yield Header(campaign, question.digest).encode()
+        for chunk in chunks:
+            yield frames(chunk)
+
+    return parts()
+
+
+def frames(chunk: Chunk) -> bytes:
+    """The frames of a chunk, back to back."""
+    ids = np.frombuffer(chunk.ids, np.uint8).reshape(chunk.n, ID_LENGTH)
+    return np.hstack([ids, np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, -1)]).tobytes()
+
+
+def tallies_record(service: Service, campaign: str) -> Record:
+    """Schema, method, every frozen tally with the digest of its question, and the chain's end."""
+    session = service.closed_session(campaign)
+    return Provenance(session.mechanism, session.schema, tuple(session.history), campaign).record()
+
+
+def _question(service: Service, campaign: str, number: int, group: str) -> QuestionRow:
+    service.wave(campaign, number)
+    for row in service.store.questions(campaign, number):
+        if row.group == group:
+            return row
+    raise Problem("not_found", "no such group in this wave")
+
+
+def write_parquet(root: Path, groups: Iterable[tuple[bytes, bytes]]) -> None:
+    """Reports as Parquet files below ``root``: for each group its question's bytes and its reports in the wire form."""
+    with ReportWriter(root, name="service") as writer:
+        for question, data in groups:
+            asked = Asked.of(question)
+            body = np.frombuffer(data, np.uint8, offset=HEADER_LENGTH).reshape(
+                -1, ID_LENGTH + asked.oracle.report_bytes
+            )
+            if len(body):
+                writer.add(asked, body[:, :ID_LENGTH].copy(), body[:, ID_LENGTH:].copy())

@@ -1,0 +1,151 @@
+"""Work in the background: waves that are due, closings that operators ask for, reports past their retention.
+
+A job is leased before it is worked on, so that several processes share one store; a lease that runs out is taken over.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ahead_ldp.service.campaigns.closing import SCREENS, Closer, NotHeld, audit_event
+from ahead_ldp.service.campaigns.lifecycle import Close, Extend, due
+from ahead_ldp.service.server.logs import event
+from ahead_ldp.service.server.problems import Problem
+from ahead_ldp.service.store.interface import StateChanged, Store, StoreUnavailable
+from ahead_ldp.service.store.rows import (
+    CampaignRow,
+    CampaignState,
+    Job,
+    JobState,
+    Lease,
+    QuestionState,
+    WaveRow,
+    WaveState,
+)
+
+CLOSE = "close"
+_DAY_S = 86_400
+_RETRY_S = 60  # a job that failed is tried again by the clock, not at once
+_RETENTION = "retention"
+
+
+@dataclass(slots=True)
+class Jobs:
+    """Looks for what is due and does it. ``run`` is one round; a server calls it over and over."""
+
+    store: Store
+    closer: Closer
+    clock: Callable[[], int]
+    lease_s: int
+    failed_at: dict[str, int] = field(default_factory=dict)
+
+    def run(self) -> int:
+        """One round: schedule what is due, then work off every job that nobody else holds. How many jobs were done."""
+        for campaign in self.store.campaigns():
+            self._look_at(campaign)
+        done = 0
+        while (job := self.store.lease_job(self.clock(), self.lease_s)) is not None:
+            self._work(job)
+            done += 1
+        return done
+
+    def request(self, campaign: str, wave: int, name: str, **options: bool) -> Job:
+        """The job that closes a wave in this way: a new one, or the one that is on its way."""
+        args = json.dumps({"campaign": campaign, "wave": wave, "options": options}).encode()
+        return self.store.add_job(f"{name}/{campaign}/{wave}", CLOSE, args, self.clock())
+
+    def _look_at(self, campaign: CampaignRow) -> None:
+        if campaign.state in (CampaignState.FINISHED, CampaignState.VOID):
+            self._retain(campaign)
+        elif campaign.state is CampaignState.OPEN:
+            for wave in self.store.waves(campaign.digest)[-1:]:
+                self._look_at_wave(campaign.digest, wave)
+
+    def _look_at_wave(self, campaign: str, wave: WaveRow) -> None:
+        terms, now = self.closer.directory.terms(campaign), self.clock()
+        if wave.state is WaveState.HELD:
+            if self._is_abandoned(campaign, wave.number):  # a closer died in the middle
+                self._schedule(campaign, wave.number, now, f"resume/{wave.extensions}", resume=True)
+            return
+        if wave.state is not WaveState.OPEN:
+            return
+        standing = {q.group for q in self.store.questions(campaign, wave.number) if q.state is QuestionState.OPEN}
+        counts = {g: n for g, n in self.store.counts(campaign, wave.number).items() if g in standing}
+        action = due(terms.closing, terms.campaign.minimum, wave, counts, now)
+        if isinstance(action, Extend):
+            self._extend(campaign, wave, action)
+        elif isinstance(action, Close):
+            self._schedule(campaign, wave.number, now, f"due/{wave.extensions}", void_short=bool(action.void))
+
+    def _extend(self, campaign: str, wave: WaveRow, action: Extend) -> None:
+        body = audit_event("wave_extended", campaign, wave=wave.number, closes_at=action.closes_at)
+        try:
+            self.store.extend_wave(campaign, wave.number, action.closes_at, wave.extensions, self.clock(), body)
+            event("wave_extended", campaign=campaign, wave=wave.number)
+        except StateChanged:
+            return  # another process did it
+
+    def _schedule(self, campaign: str, wave: int, now: int, name: str, **options: bool) -> None:
+        key = f"{name}/{campaign}/{wave}"
+        if now - self.failed_at.get(key, -_RETRY_S) >= _RETRY_S:
+            self.request(campaign, wave, name, **options)
+
+    def _is_abandoned(self, campaign: str, wave: int) -> bool:
+        """Whether a wave is held and nobody works on it: its state is read last, a closer may just have opened it."""
+        if self._is_in_work(campaign, wave) or self._is_held_by_screens(campaign, wave):
+            return False
+        return any(w.number == wave and w.state is WaveState.HELD for w in self.store.waves(campaign))
+
+    def _is_held_by_screens(self, campaign: str, wave: int) -> bool:
+        document = self.store.document(campaign, wave, SCREENS)
+        return document is not None and bool(json.loads(document)["hold"])
+
+    def _is_in_work(self, campaign: str, wave: int) -> bool:
+        waiting = (JobState.QUEUED, JobState.LEASED)
+        return any(job.key.endswith(f"/{campaign}/{wave}") and job.state in waiting for job in self.store.jobs())
+
+    def _work(self, job: Job) -> None:
+        assert job.lease is not None
+        state, result = JobState.DONE, b""
+        try:
+            result = json.dumps(self._do(job)).encode()
+        except Problem as problem:
+            state, result = JobState.FAILED, problem.body()
+            event("job_failed", logging.WARNING, kind=job.kind, reason=problem.kind)
+        except StateChanged:
+            state, result = JobState.FAILED, Problem("wrong_state", "something else changed it first").body()
+        except NotHeld:
+            self.store.end_job(job.number, job.lease, JobState.FAILED, Problem("wrong_state", "it is not held").body())
+            return  # not a failure to wait after: when it is held again, it is to be gone on with
+        except StoreUnavailable:
+            event("store_unavailable", logging.ERROR, kind=job.kind)
+            return  # the lease runs out, and the job is done then
+        except Exception:
+            logging.getLogger("ahead_ldp.service.server").exception("job_crashed")
+            state, result = JobState.FAILED, Problem("internal").body()
+        if state is JobState.FAILED:
+            self.failed_at[job.key] = self.clock()
+        self.store.end_job(job.number, job.lease, state, result)
+
+    def _do(self, job: Job) -> dict[str, Any]:
+        args = json.loads(job.args)
+
+        def lease() -> Lease:
+            assert job.lease is not None
+            return Lease(job.number, job.lease, self.clock() + self.lease_s)
+
+        return self.closer.close(args["campaign"], args["wave"], lease=lease, **args["options"]).record()
+
+    def _retain(self, campaign: CampaignRow) -> None:
+        days = self.closer.directory.terms(campaign.digest).campaign.record["retention_days"]
+        if campaign.ended_at is None or self.clock() < campaign.ended_at + days * _DAY_S:
+            return
+        if self.store.document(campaign.digest, 0, _RETENTION) is None:
+            body = audit_event("reports_deleted", campaign.digest)
+            count = self.store.delete_reports(campaign.digest, self.clock(), body)
+            self.store.put_document(campaign.digest, 0, _RETENTION, b"deleted")
+            event("reports_deleted", campaign=campaign.digest, count=count)

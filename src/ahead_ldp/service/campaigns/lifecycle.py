@@ -1,0 +1,54 @@
+"""When a wave closes, is extended, or loses its short groups: decisions as pure functions of what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ahead_ldp.device.canonical import Record
+from ahead_ldp.service.store.rows import WaveRow, WaveState
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """Some group is short at the first deadline: the wave stays open until ``closes_at``."""
+
+    closes_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The wave closes; the groups in ``void`` are short for good, and their reports are deleted uncounted."""
+
+    void: tuple[str, ...] = ()
+
+
+Action = Wait | Extend | Close
+
+
+def short_groups(counts: Mapping[str, int], minimum: int) -> tuple[str, ...]:
+    """The groups that have fewer reports than the campaign promises to count."""
+    return tuple(sorted(group for group, n in counts.items() if n < minimum))
+
+
+def due(closing: Record, minimum: int, wave: WaveRow, counts: Mapping[str, int], now: int) -> Action:
+    """What is to be done with an open wave at this time.
+
+    A wave of kind "reports" closes when every group has enough. A wave with a deadline closes there; groups below
+    the minimum have it extended once, by as long as it was open, and are void the second time.
+    """
+    if wave.state is not WaveState.OPEN:
+        return Wait()
+    if closing["kind"] == "reports" and counts and min(counts.values()) >= closing["reports"]:
+        return Close()
+    if wave.closes_at is None or now < wave.closes_at:
+        return Wait()
+    short = short_groups(counts, minimum)
+    if short and wave.extensions == 0:
+        return Extend(now + max(1, wave.closes_at - wave.opened_at))
+    return Close(short)

@@ -1,0 +1,246 @@
+"""A person's side of a campaign: checks first, then consent, then the value; drawn once, kept, and only then sent."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ahead_ldp.device.campaign import Campaign
+from ahead_ldp.device.canonical import check_digest
+from ahead_ldp.device.entries import Entry, LedgerRefused, State, Token
+from ahead_ldp.device.fitting import fitted_payload
+from ahead_ldp.device.ledger import Ledger
+from ahead_ldp.device.refusals import Reason
+from ahead_ldp.device.tokens import report_id
+from ahead_ldp.device.words import SystemWords
+from ahead_ldp.service.client.enrolment import Signer, obtain_token, own_group
+from ahead_ldp.service.client.offers import Offer, Outcome, Receipt, Status
+from ahead_ldp.service.client.policy import OwnerPolicy
+from ahead_ldp.service.client.transport import JSON, Answer, Transport, Unreachable, as_transport
+from ahead_ldp.service.client.views import (
+    CampaignState,
+    check_wave_bytes,
+    fetch_campaign,
+    fetch_state,
+    fetch_wave,
+    read_json,
+    same_at_mirror,
+    wave_digest,
+)
+
+Consent = Callable[[Offer], bool]
+Values = Callable[[Offer], Mapping[str, object]]
+
+_STATUS = {
+    State.DRAWN: Status.QUEUED,
+    State.SENT: Status.QUEUED,
+    State.ACKNOWLEDGED: Status.ACKNOWLEDGED,
+    State.LATE: Status.LATE,
+    State.REJECTED: Status.REJECTED,
+    State.WITHDRAWN: Status.WITHDRAWN,
+    State.WIPED: Status.WIPED,
+}
+
+
+class WithdrawalRefused(Exception):
+    """The report cannot be taken back: its wave is closed, or there is none."""
+
+
+class Client:
+    """Answers campaigns for the owner of one ledger.
+
+    Guarantees:
+        refusal   whatever is refused is refused before the value is asked for, and the same for every value
+        once      one draw per campaign; a retry sends the same bytes; nothing is sent before it is in the ledger
+        silence   after consent nothing that follows depends on the value but the noisy payload itself, for every
+                  value there is: one that the declaration does not take is replaced, and the outcome says so
+    """
+
+    def __init__(
+        self,
+        way: str | Transport,
+        ledger: Ledger,
+        policy: OwnerPolicy,
+        *,
+        mirror: str | Transport | None = None,
+        signer: Signer | None = None,
+        jitter_s: int = 30,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._transport, self._mirror = as_transport(way), None if mirror is None else as_transport(mirror)
+        self._ledger, self._policy, self._signer = ledger, policy, signer
+        self._jitter_s, self._clock, self._sleep = jitter_s, clock, sleep
+
+    def campaign(self, digest: str) -> Campaign:
+        """The pinned campaign, the same at the mirror where there is one, within the owner's policy."""
+        campaign = fetch_campaign(self._transport, digest)
+        self._compare(f"/v1/campaigns/{digest}", campaign.encode())
+        self._policy.check_campaign(campaign)
+        return campaign
+
+    def offer(self, digest: str) -> Offer | Outcome:
+        """The question that this device would answer now, every check passed; or why there is none yet."""
+        campaign = self.campaign(digest)
+        state = fetch_state(self._transport, digest)
+        if state.open_wave is None:
+            return Outcome(Status.OVER if state.over else Status.WAITING)
+        return self._offer(campaign, state, state.open_wave)
+
+    def answer(self, digest: str, consent: Consent, values: Values) -> Outcome:
+        """Answer a campaign once. ``consent`` sees the offer; only after a yes is ``values`` asked for the record.
+
+        Called again it never draws again: it sends what is in the outbox, or says how the report stands.
+        """
+        with self._ledger.answering():
+            entry = self._ledger.entry(check_digest(digest, "campaign"))
+            if entry is None or entry.state == State.RESERVED:
+                offer = self.offer(digest)
+                if isinstance(offer, Outcome):
+                    return offer
+                if not consent(offer):
+                    return Outcome(Status.DECLINED)
+                replaced = self._draw(offer, values)
+                return replace(self._send_due(digest), replaced=replaced)
+            return self._send_due(digest)
+
+    def deliver(self, digest: str, attempts: int = 5) -> Outcome:
+        """Wait for the report's time and send it, the same bytes again after a failure, a bounded number of times."""
+        outcome = Outcome(Status.WAITING)
+        for attempt in range(attempts):
+            entry = self._ledger.entry(check_digest(digest, "campaign"))
+            if entry is not None and (wait := entry.not_before - self._clock()) > 0:
+                self._sleep(wait)
+            with self._ledger.answering():
+                outcome = self._send_due(digest)
+            if outcome.status != Status.QUEUED:
+                break
+            if attempt + 1 < attempts:
+                self._sleep(min(60.0, 2.0**attempt))
+        return outcome
+
+    def flush(self) -> list[Outcome]:
+        """Send everything in the outbox whose time has come."""
+        with self._ledger.answering():
+            return [self._send_due(entry.campaign) for entry in self._ledger.outbox(int(self._clock()))]
+
+    def withdraw(self, digest: str) -> None:
+        """Take the report back; possible until its wave closes. What was charged stays charged."""
+        entry = self._ledger.entry(check_digest(digest, "campaign"))
+        if entry is None or entry.state not in (State.SENT, State.ACKNOWLEDGED):
+            raise WithdrawalRefused("there is no report to withdraw")
+        body = json.dumps({"nonce": self._ledger.token(digest).nonce.hex()}).encode("ascii")
+        answer = self._transport.request("POST", f"/v1/campaigns/{digest}/withdrawals", body, JSON)
+        if answer.status in (404, 409, 410):
+            raise WithdrawalRefused("the wave is closed: the report was counted")
+        if answer.status not in (200, 204):
+            raise Unreachable(f"the server answered {answer.status}")
+        self._ledger.move(digest, State.WITHDRAWN)
+
+    def opt_out(self) -> None:
+        """Withdraw what can be withdrawn, wipe the outbox, answer nothing more. What was charged stays written."""
+        for entry in self._ledger.entries():
+            if entry.state in (State.SENT, State.ACKNOWLEDGED):
+                try:
+                    self.withdraw(entry.campaign)
+                except (WithdrawalRefused, Unreachable):
+                    continue
+        self._ledger.opt_out()
+
+    def receipt(self, digest: str) -> Receipt | None:
+        """The receipt of a campaign's report, once it is drawn."""
+        entry = self._ledger.entry(check_digest(digest, "campaign"))
+        if entry is None or entry.state in (State.RESERVED, State.WIPED):
+            return None
+        nonce = self._ledger.token(digest).nonce
+        return Receipt(digest, entry.wave, entry.group, entry.question, report_id(nonce).hex(), nonce.hex())
+
+    def _offer(self, campaign: Campaign, state: CampaignState, wave: int) -> Offer | Outcome:
+        data = fetch_wave(self._transport, campaign, wave)
+        self._compare(f"/v1/campaigns/{campaign.digest}/waves/{wave}", data)
+        questions = check_wave_bytes(data, campaign, wave, self._policy)
+        self._ledger.check_view(campaign.digest, wave, wave_digest(data))
+        for question in questions.values():
+            self._policy.fields_of(question)  # all of them: what one group would refuse, every group refuses
+        token = obtain_token(self._ledger, campaign, self._signer)
+        open_groups = [(group, share) for group, share in campaign.groups if group in questions]
+        group = own_group(self._ledger, campaign, wave, open_groups, token)
+        if group not in questions:
+            return Outcome(Status.WAITING)
+        fields, limits = self._policy.fields_of(questions[group]), self._policy.exact_limits()
+        self._ledger.check_budget(campaign.digest, fields, campaign.epsilon, limits)
+        spent = self._ledger.spent()
+        return Offer(campaign, wave, group, questions[group], fields, spent, state.closes_at)
+
+    def _draw(self, offer: Offer, values: Values) -> tuple[str, ...]:
+        digest, question, limits = offer.campaign.digest, offer.question, self._policy.exact_limits()
+        self._ledger.reserve(digest, offer.wave, offer.group, question.digest, offer.fields, question.epsilon, limits)
+        token = self._ledger.token(digest)
+        payload, replaced = fitted_payload(question, values(offer), SystemWords())
+        self._ledger.keep_drawn(digest, question.digest, batch_of_one(offer, token, payload), self._not_before(offer))
+        return replaced
+
+    def _not_before(self, offer: Offer) -> int:
+        """A random moment soon, so that the time of arrival says little about when the person was there."""
+        now = int(self._clock())
+        room = self._jitter_s if offer.closes_at is None else min(self._jitter_s, (offer.closes_at - now) // 2)
+        return now + secrets.randbelow(max(room, 0) + 1)
+
+    def _send_due(self, digest: str) -> Outcome:
+        entry = self._ledger.entry(digest)
+        if entry is None:
+            return Outcome(Status.WAITING)
+        detail = ""
+        if entry.batch is not None and _STATUS.get(entry.state) is Status.QUEUED and entry.not_before <= self._clock():
+            detail = self._send(entry, entry.batch)
+            entry = self._ledger.entry(digest)
+            assert entry is not None
+        return Outcome(_STATUS.get(entry.state, Status.WAITING), self.receipt(digest), detail)
+
+    def _send(self, entry: Entry, batch: bytes) -> str:
+        """Send the bytes; what the server says moves the ledger, and never makes new bytes."""
+        self._ledger.move(entry.campaign, State.SENT)
+        try:
+            answer = self._transport.request("POST", f"/v1/campaigns/{entry.campaign}/reports", batch)
+            state, reason = _verdict(answer)
+            if state is None and answer.status < 500 and self._over(entry.campaign):
+                state = State.LATE
+        except Unreachable as error:
+            return str(error)
+        if state is not None:
+            self._ledger.move(entry.campaign, state)
+        return reason
+
+    def _over(self, digest: str) -> bool:
+        return fetch_state(self._transport, digest).over
+
+    def _compare(self, path: str, data: bytes) -> None:
+        if self._mirror is not None:
+            same_at_mirror(self._mirror, path, data)
+
+
+def batch_of_one(offer: Offer, token: Token, payload: bytes) -> bytes:
+    """The body of an upload of one report (docs/wire.md, "Reports")."""
+    frame = report_id(token.nonce) + payload
+    if offer.campaign.key is not None:
+        if token.signature is None:
+            raise LedgerRefused("expected a signed token")
+        frame += token.nonce + token.signature
+    return offer.question.header.encode() + frame
+
+
+def _verdict(answer: Answer) -> tuple[State | None, str]:
+    if answer.status != 200:
+        return None, f"the server answered {answer.status}"
+    found = read_json(answer)
+    refused = found.get("refused")
+    if found.get("accepted") == 1 and refused == []:
+        return State.ACKNOWLEDGED, ""
+    if isinstance(refused, list) and len(refused) == 1 and isinstance(refused[0], dict):
+        reason = refused[0].get("reason")
+        known = reason if reason in {r.value for r in Reason} else "refused"
+        return State.LATE if reason == Reason.CLOSED else State.REJECTED, str(known)
+    raise Unreachable("the server's answer does not say what became of the report")

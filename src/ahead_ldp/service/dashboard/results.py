@@ -1,0 +1,236 @@
+"""The analyst's page: distributions with bands, a query builder, and downloads, all from the closed waves."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from ahead_ldp.device.codes import Attribute
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.protocol.session import Session
+from ahead_ldp.schema.queries import Query
+from ahead_ldp.schema.units import borders
+from ahead_ldp.service.dashboard import charts
+from ahead_ldp.service.dashboard.login import Visitor
+from ahead_ldp.service.dashboard.rendering import render
+from ahead_ldp.service.screening.manipulation import manipulation
+from ahead_ldp.service.server.problems import Problem
+from ahead_ldp.service.server.service import Service
+
+_SHOWN_AT_ONCE = 2  # attributes with their pictures; those of the others are made when they are looked at
+_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+class ResultPages:
+    """Pages over a service; each method is an endpoint."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def page(self, request: Request, visitor: Visitor) -> Response:
+        """Everything at a glance."""
+        campaign = request.path_params["campaign"]
+        pair = [request.query_params.get(name, "") for name in ("across", "up")]
+        try:
+            shown = await run_in_threadpool(self._shown, campaign, pair)
+        except Problem as problem:
+            if problem.kind != "no_results":
+                raise
+            record = self._service.directory.terms(campaign).campaign.record
+            state = self._service.state(campaign)["state"]
+            shown = {"record": record, "attributes": None, "state": state}
+        return render(request, "results.html", visitor, campaign=campaign, **shown)
+
+    def _shown(self, campaign: str, wanted: Sequence[str]) -> dict[str, Any]:
+        service = self._service
+        session, estimate = service.closed_session(campaign), service.directory.estimate(campaign)
+        terms = service.directory.terms(campaign)
+        listed = estimate.schema.attributes
+        pair = _pair(listed, wanted)
+        return {
+            "record": terms.campaign.record,
+            "session": {
+                "waves": len(session.history),
+                "complete": session.estimate is not None,
+                "people": people(session),
+            },
+            "attributes": [_attribute(session, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
+            "others": [a.name for a in listed[_SHOWN_AT_ONCE:]],
+            "heat": charts.heat_map(estimate, *pair) if pair else None,
+            "names": [a.name for a in listed if a.ordered_size > 1],
+            "pair": [a.name for a in pair],
+            "manipulation": manipulation(session, terms.campaign.tier),
+        }
+
+    async def attribute(self, request: Request, visitor: Visitor) -> Response:
+        """The pictures of one attribute, as a part of the page."""
+        campaign, name = request.path_params["campaign"], request.query_params.get("name", "")
+        found = await run_in_threadpool(self._one, campaign, name)
+        return render(request, "attribute.html", visitor, campaign=campaign, a=found)
+
+    def _one(self, campaign: str, name: str) -> dict[str, Any]:
+        session, estimate = self._service.closed_session(campaign), self._service.directory.estimate(campaign)
+        for a in estimate.schema.attributes:
+            if a.name == name:
+                return _attribute(session, estimate, a)
+        raise Problem("not_found")
+
+    async def ask(self, request: Request, visitor: Visitor) -> Response:
+        """The answer to one query: as text, or as ranges of codes from a drag."""
+        del visitor
+        campaign, form = request.path_params["campaign"], request.state.form
+        try:
+            return JSONResponse(await run_in_threadpool(self._answer, campaign, form))
+        except ValueError as error:
+            return JSONResponse({"wrong": str(error)}, 422)
+
+    def _answer(self, campaign: str, form: dict[str, str]) -> dict[str, Any]:
+        self._service.closed_session(campaign)
+        estimate = self._service.directory.estimate(campaign)
+        query = form["query"] if "query" in form else dragged(estimate.schema.attributes, form.get("drag", ""))
+        found = estimate.ask(query)
+        low, high = found.interval(0.95)
+        share = float(found.values[0])
+        return {
+            "query": query,
+            "share": share,
+            "low": _finite(low[0]),
+            "high": _finite(high[0]),
+            "text": f"{100 * share:.2f} %",
+            "interval": f"{100 * low[0]:.2f} to {100 * high[0]:.2f} %" if math.isfinite(low[0]) else "not known",
+            "command": f"ahead campaign query {campaign} '{query}'",
+        }
+
+    async def download(self, request: Request, visitor: Visitor) -> Response:
+        """The distribution of one attribute as CSV, Parquet, SVG or PNG."""
+        del visitor
+        campaign = request.path_params["campaign"]
+        name, form = request.query_params.get("attribute", ""), request.query_params.get("format", "csv")
+        body, kind = await run_in_threadpool(self._file, campaign, name, form)
+        ending = {"text/csv": "csv", "image/svg+xml": "svg", "image/png": "png"}.get(kind, "parquet")
+        headers = {"content-disposition": f'attachment; filename="distribution.{ending}"', "cache-control": "no-store"}
+        return Response(body, media_type=kind, headers=headers)
+
+    def _file(self, campaign: str, name: str, form: str) -> tuple[bytes, str]:
+        self._service.closed_session(campaign)
+        estimate = self._service.directory.estimate(campaign)
+        if name not in estimate.schema.names:
+            raise Problem("not_found")
+        if form in ("svg", "png"):
+            target = io.BytesIO()
+            estimate.plot(name).savefig(target, format=form, dpi=150)
+            return target.getvalue(), "image/svg+xml" if form == "svg" else "image/png"
+        columns = estimate.histogram(name).columns()
+        if form == "parquet":
+            return _parquet(columns), "application/vnd.apache.parquet"
+        if form != "csv":
+            raise Problem("invalid_request")
+        lines = io.StringIO()
+        writer = csv.writer(lines)
+        writer.writerow(columns)
+        writer.writerows(zip(*(np.asarray(c).reshape(-1).tolist() for c in columns.values()), strict=True))
+        return lines.getvalue().encode(), "text/csv"
+
+
+def people(session: Session) -> int:
+    """How many reports were counted."""
+    return sum(tally.n for told in session.history for tally in told.values())
+
+
+def dragged(attributes: Sequence[Attribute], text: str) -> str:
+    """The query behind a drag: for each attribute the first and the last code, in the user's units."""
+    try:
+        given = {str(name): (int(lo), int(hi)) for name, (lo, hi) in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError):
+        raise ValueError("expected a range of codes") from None
+    known = {a.name: a for a in attributes}
+    conditions = {}
+    for name, (lo, hi) in given.items():
+        a = known.get(name)
+        if a is None or not 0 <= lo <= hi < a.ordered_size:
+            raise ValueError("expected codes of an attribute of the campaign")
+        conditions[name] = _ends(a, lo, hi)
+    if not conditions:
+        raise ValueError("expected a range of codes")
+    return str(Query(conditions))
+
+
+def _ends(a: Attribute, lo: int, hi: int) -> tuple[Any, Any] | frozenset[str]:
+    if a.labels:
+        return frozenset(a.labels[lo : hi + 1])
+    edges = borders(a)
+    if a.kind == "real":
+        return float(edges[lo]), float(edges[hi + 1])
+    first, last = int(edges[lo]), int(edges[hi + 1]) - 1
+    if a.kind == "integer":
+        return first, last
+    unit = {"date": "datetime64[D]", "datetime": "datetime64[s]"}.get(a.kind)
+    if unit is None:  # a time of day
+        return tuple(f"{x // 3600:02d}:{x // 60 % 60:02d}:{x % 60:02d}" for x in (first, last))  # type: ignore[return-value]
+    return tuple(str(np.array(x).astype(unit)) for x in (first, last))  # type: ignore[return-value]
+
+
+def _pair(attributes: Sequence[Attribute], wanted: Sequence[str]) -> list[Attribute]:
+    """Two attributes to show together: those asked for, else the first two, ordered ones before nominal ones."""
+    wide = [a for a in attributes if a.ordered_size > 1]
+    asked = [a for name in wanted for a in wide if a.name == name]
+    if len(asked) == 2 and asked[0] is not asked[1]:
+        return asked
+    found = sorted(wide, key=lambda a: a.kind == "nominal")[:2]
+    return found if len(found) == 2 else []
+
+
+def _attribute(session: Session, estimate: Estimate, a: Attribute) -> dict[str, Any]:
+    ordered = a.kind != "nominal" and a.ordered_size > 1
+    quantiles = estimate.quantiles(a.name, _LEVELS) if ordered else None
+    texts = quantiles.texts() if quantiles else []
+    waves = asked_cells(session, estimate.schema.names.index(a.name)) if ordered else []
+    return {
+        "name": a.name,
+        "bars": charts.has_bars(a),
+        "example": str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))})),
+        "distribution": charts.distribution(estimate, a),
+        "cumulative": charts.cumulative(estimate, a) if ordered else None,
+        "decomposition": charts.decomposition(estimate, a, waves) if waves else None,
+        "quantiles": list(zip([f"{100 * x:.0f} %" for x in _LEVELS], texts, strict=False)),
+    }
+
+
+def asked_cells(session: Session, attribute: int) -> list[list[int]]:
+    """For each closed wave the inner borders of the finest cells that were asked about on an attribute."""
+    replayed, rows = Session(session.mechanism, session.schema, session.campaign), []
+    for told in session.history:
+        best: list[int] = []
+        for question in replayed.wave.values():
+            if attribute in question.attributes:
+                at = question.attributes.index(attribute)
+                found = sorted({int(x) for x in question.partition.lo[:, at]} - {0})
+                best = max(best, found, key=len)
+        if best:
+            rows.append(best)
+        replayed.tell(told)
+    return rows
+
+
+def _parquet(columns: dict[str, Any]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    target = io.BytesIO()
+    pq.write_table(
+        pa.table({name: pa.array(np.asarray(c).reshape(-1).tolist()) for name, c in columns.items()}), target
+    )
+    return target.getvalue()
+
+
+def _finite(x: float) -> float | None:
+    return float(x) if math.isfinite(x) else None

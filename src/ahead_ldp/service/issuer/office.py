@@ -1,0 +1,61 @@
+"""The issuer at work: a directory with one key and one roster, for one kind of token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ahead_ldp.device.canonical import Record
+from ahead_ldp.service.issuer.roster import Roster
+from ahead_ldp.service.issuer.signing import SigningKey
+
+TIERS = ("signed", "blind")
+KEY, ROSTER = "key.pem", "roster.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """Signs one message for every enrolled person. A key serves one campaign and one tier, never both tiers."""
+
+    key: SigningKey
+    roster: Roster
+    tier: str
+
+    @classmethod
+    def create(cls, directory: Path, tier: str, bits: int = 2048) -> Office:
+        """A new key and an empty roster in a new directory that its owner alone can read."""
+        if tier not in TIERS:
+            raise ValueError(f"expected the tier to be one of {', '.join(TIERS)}, got {tier!r}")
+        if (directory / KEY).exists():
+            raise ValueError(f"expected a directory without a key, got {str(directory)!r}")
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key = SigningKey.generate(bits)
+        key.save(directory / KEY)
+        roster = Roster(directory / ROSTER)
+        roster.tier = tier
+        return cls(key, roster, tier)
+
+    @classmethod
+    def open(cls, directory: Path) -> Office:
+        """The office in a directory that ``create`` made."""
+        if not (directory / KEY).exists() or not (directory / ROSTER).exists():
+            raise ValueError(f"expected a directory made by `ahead issue create`, got {str(directory)!r}")
+        roster = Roster(directory / ROSTER)
+        tier = roster.tier
+        if tier not in TIERS:
+            raise ValueError(f"expected a roster with a tier in {str(directory)!r}")
+        return cls(SigningKey.load(directory / KEY), roster, tier)
+
+    @property
+    def token_record(self) -> Record:
+        """The field ``token`` of the campaign."""
+        return self.key.token_record(self.tier)
+
+    def sign(self, secret: str, message: bytes) -> bytes:
+        """The signature for the owner of a secret: on a nonce, or on a blinded one, by the office's tier.
+
+        The form is checked first and the secret bound durably before anything is signed: nobody gets two.
+        """
+        number = self.key.number(message, self.tier)
+        self.roster.redeem(secret, message)
+        return self.key.sign(number)

@@ -1,0 +1,1 @@
+"""Statistics that look for reports which no honest device would have sent."""

@@ -1,0 +1,128 @@
+"""Settings of the server: from a TOML file, the environment (AHEAD_...) and flags, later ones winning."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from ahead_ldp.service.server.cors import parse_origins
+
+PREFIX = "AHEAD_"
+
+
+def _setting(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"text": text})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set. Campaigns carry their own terms; no setting changes them."""
+
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8440, "port to listen on; 0 takes a free one")
+    store: str = _setting("ahead.db", "a file for SQLite, or postgresql://...")
+    max_body_bytes: int = _setting(4 << 20, "largest body of a request")
+    max_batch: int = _setting(10_000, "most reports in one upload")
+    max_cells: int = _setting(1 << 16, "most cells of a question; a campaign that needs more is refused")
+    queue_reports: int = _setting(50_000, "reports that may wait for the store; beyond it 429")
+    window_ms: float = _setting(2.0, "how long uploads wait to be committed together")
+    rate_per_s: float = _setting(0.0, "requests per second of one address; 0 is no limit")
+    rate_burst: int = _setting(100, "requests that one address may send at once")
+    trusted_proxies: str = _setting("", "addresses whose X-Forwarded-For is believed, with commas between them")
+    allowed_origins: str = _setting("", "sites that may embed the participant's element, with commas; * is every site")
+    issuer: str = _setting("", "address of the issuer that the participant's page asks for tokens")
+    closer_interval_s: float = _setting(1.0, "how often waves are looked at for closing; 0 is never")
+    lease_s: int = _setting(60, "how long a process that closes a wave is trusted to be alive")
+    hold_z: float = _setting(6.0, "a screen beyond this many standard deviations holds the wave")
+    shutdown_s: float = _setting(10.0, "how long a stopping server finishes what was begun")
+    log_level: str = _setting("info", "debug, info, warning or error")
+    metrics: bool = _setting(True, "serve /metrics")
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the setting."""
+        for name in ("max_body_bytes", "max_batch", "max_cells", "queue_reports", "rate_burst", "lease_s"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"expected {name} >= 1, got {getattr(self, name)}")
+        for name in ("window_ms", "rate_per_s", "closer_interval_s", "shutdown_s"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"expected {name} >= 0, got {getattr(self, name)}")
+        if not 0 <= self.port <= 65_535:
+            raise ValueError(f"expected port in 0..65535, got {self.port}")
+        if not self.hold_z > 0:
+            raise ValueError(f"expected hold_z > 0, got {self.hold_z}")
+        parse_origins(self.allowed_origins)
+        if self.issuer and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~\-/]*)?", self.issuer):
+            raise ValueError("expected issuer to be an address like https://issuer.example.org")
+        if self.log_level not in ("debug", "info", "warning", "error"):
+            raise ValueError(f"expected log_level to be debug, info, warning or error, got {self.log_level!r}")
+
+    @classmethod
+    def load(
+        cls,
+        path: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        flags: Mapping[str, str] | None = None,
+    ) -> Self:
+        """The settings of a file, overridden by the environment, overridden by flags."""
+        found: dict[str, Any] = {}
+        if path is not None:
+            found |= _from_file(path)
+        for key, value in (os.environ if environment is None else environment).items():
+            name = key.removeprefix(PREFIX).lower()
+            if key.startswith(PREFIX) and name in _kinds():
+                found[name] = _parse(name, value, key)
+        for name, value in (flags or {}).items():
+            if name not in _kinds():
+                raise ValueError(f"expected a setting among {', '.join(_kinds())}, got {name!r}")
+            found[name] = _parse(name, value, name)
+        return cls(**found)
+
+
+def settings_table() -> str:
+    """Name, variable, default and meaning of every setting: the table in docs/deploy.md."""
+    rows = [("setting", "environment", "default", "what it is")]
+    for f in dataclasses.fields(Settings):
+        default = str(f.default).lower() if isinstance(f.default, bool) else str(f.default)
+        rows.append((f.name, PREFIX + f.name.upper(), default or '""', f.metadata["text"]))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return "\n".join("  ".join([*(c.ljust(w) for c, w in zip(r, widths, strict=False)), r[3]]) for r in rows)
+
+
+def _kinds() -> dict[str, type]:
+    return {f.name: type(f.default) for f in dataclasses.fields(Settings)}
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ValueError(f"expected a readable file of settings, got {str(path)!r}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"expected TOML in {str(path)!r}: {error}") from None
+    kinds = _kinds()
+    if unknown := sorted(set(found) - set(kinds)):
+        raise ValueError(f"expected settings among {', '.join(kinds)}, got {', '.join(unknown)}")
+    for name, value in found.items():
+        if kinds[name] is float and type(value) is int:
+            found[name] = float(value)
+        elif type(value) is not kinds[name]:
+            raise ValueError(f"expected {name} to be of type {kinds[name].__name__}, got {type(value).__name__}")
+    return found
+
+
+def _parse(name: str, text: str, where: str) -> Any:
+    kind = _kinds()[name]
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"expected {where} to be true or false")
+        return text.lower() == "true"
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"expected {where} to be of type {kind.__name__}") from None

@@ -1,0 +1,119 @@
+"""Where the service keeps its state: one interface, two stores."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection
+from pathlib import Path
+
+from ahead_ldp.service.store.backups import Ended, Restored, prepare, restore_file
+from ahead_ldp.service.store.binding import reports_digest
+from ahead_ldp.service.store.events import check_chain, event_digest
+from ahead_ldp.service.store.interface import (
+    LeaseLost,
+    NotFound,
+    SchemaMismatch,
+    StateChanged,
+    Store,
+    StoreError,
+    StoreUnavailable,
+)
+from ahead_ldp.service.store.migrations import SCHEMA_VERSION
+from ahead_ldp.service.store.postgres import PostgresStore
+from ahead_ldp.service.store.rows import (
+    ACCEPTED,
+    Batch,
+    CampaignRow,
+    CampaignState,
+    Chunk,
+    Event,
+    FrozenGroup,
+    Job,
+    JobState,
+    Lease,
+    NewQuestion,
+    NewWave,
+    Outcome,
+    QuestionRow,
+    QuestionState,
+    RoleToken,
+    WaveRow,
+    WaveState,
+    Withdrawal,
+)
+from ahead_ldp.service.store.sqlite import SQLiteStore
+
+__all__ = [
+    "ACCEPTED",
+    "SCHEMA_VERSION",
+    "Batch",
+    "CampaignRow",
+    "CampaignState",
+    "Chunk",
+    "Ended",
+    "Event",
+    "FrozenGroup",
+    "Job",
+    "JobState",
+    "Lease",
+    "LeaseLost",
+    "NewQuestion",
+    "NewWave",
+    "NotFound",
+    "Outcome",
+    "PostgresStore",
+    "QuestionRow",
+    "QuestionState",
+    "Restored",
+    "RoleToken",
+    "SQLiteStore",
+    "SchemaMismatch",
+    "StateChanged",
+    "Store",
+    "StoreError",
+    "StoreUnavailable",
+    "WaveRow",
+    "WaveState",
+    "Withdrawal",
+    "check_chain",
+    "event_digest",
+    "open_store",
+    "reports_digest",
+    "restore",
+]
+
+_POSTGRES = ("postgresql://", "postgres://")
+
+
+def open_store(url: str, *, migrate: bool = False) -> Store:
+    """The store behind a URL: ``postgresql://...``, else a file (``sqlite:PATH`` or just the path).
+
+    An empty one gets its tables. Tables of an older version are brought up if ``migrate``, else refused.
+    """
+    if url.startswith(_POSTGRES):
+        return PostgresStore(url, migrate=migrate)
+    return SQLiteStore(_path(url), migrate=migrate)
+
+
+def restore(backup: str | Path, url: str, now: int, keep: Collection[str] = (), epoch: int = 0) -> Restored:
+    """Fill an empty store from a backup, as a new epoch.
+
+    What came in after the backup is lost. Campaigns that had not ended are ended, except those in ``keep``: their
+    operator vouches that no wave was closed since. The new epoch is one more than the backup's, or ``epoch`` if larger.
+    """
+    if not url.startswith(_POSTGRES):
+        return restore_file(backup, _path(url), now, keep, epoch)
+    with tempfile.TemporaryDirectory() as folder:
+        prepared, restored = prepare(backup, Path(folder), now, keep, epoch)
+        source, target = SQLiteStore(prepared), PostgresStore(url)
+        try:
+            with source.reading() as tx:
+                target.load(tx)
+        finally:
+            source.close()
+            target.close()
+    return restored
+
+
+def _path(url: str) -> Path:
+    return Path(url.removeprefix("sqlite://").removeprefix("sqlite:"))

@@ -1,0 +1,175 @@
+"""Backup and restore. A backup is one SQLite file with the store's tables, whatever the store."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ahead_ldp.device.canonical import canonical_bytes
+from ahead_ldp.service.store import campaigns, events
+from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
+from ahead_ldp.service.store.rows import CampaignState
+from ahead_ldp.service.store.sqlite import SQLiteStore, sync_file
+from ahead_ldp.service.store.transactions import Transaction
+
+TABLES = {  # in an order in which they can be filled, with the columns that number rows
+    "campaigns": "key",
+    "waves": "key",
+    "questions": "key",
+    "chunks": "seq",
+    "counters": None,
+    "jobs": "number",
+    "role_tokens": None,
+    "events": None,
+    "documents": None,
+}
+
+
+class Source(Transaction, Protocol):
+    """A snapshot that can be read table by table."""
+
+    def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a large table, a few at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A campaign that a restore ended, because nobody vouched for it."""
+
+    campaign: str
+    state: CampaignState
+    wave: int | None  # the one that was open or held, and is void now
+    reports: int  # that the backup held of it; they are deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore did."""
+
+    epoch: int
+    ended: tuple[Ended, ...]
+
+
+def write_file(path: str, source: Source) -> None:
+    """Copy a snapshot to a new SQLite file; it appears when it is complete and synced."""
+    whole = Path(path)
+    if whole.exists():
+        raise ValueError("expected a path where nothing is yet")
+    part = whole.with_name(whole.name + ".part")
+    part.unlink(missing_ok=True)
+    store = SQLiteStore(part)
+    try:
+        with store.writing() as tx:
+            ((epoch,),) = source.rows("SELECT value FROM meta WHERE name = 'epoch'")
+            tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", epoch)
+            for table in TABLES:
+                columns = column_names(tx, table)
+                sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+                for row in source.stream(f"SELECT {', '.join(columns)} FROM {table}"):
+                    tx.change(sql, *row)
+            for row in source.stream("SELECT campaign, id FROM seen WHERE chunk = 0"):
+                tx.change("INSERT INTO withdrawn (campaign, id) VALUES (?, ?)", *row)
+    finally:
+        store.close()
+    sync_file(part)
+    part.rename(whole)
+    sync_file(whole.parent)
+
+
+def column_names(tx: Transaction, table: str) -> list[str]:
+    """The columns of a table of a SQLite store."""
+    return [name for (name,) in tx.rows("SELECT name FROM pragma_table_info(?) ORDER BY cid", table)]
+
+
+def prepare(backup: str | Path, folder: Path, now: int, keep: Collection[str], epoch: int) -> tuple[Path, Restored]:
+    """A copy of a backup, checked, brought to this program's version, and opened as a new epoch."""
+    if not Path(backup).is_file():
+        raise NotFound("expected a backup file")
+    handle, name = tempfile.mkstemp(suffix=".restoring", dir=folder)
+    path = Path(name)
+    try:
+        with open(handle, "wb") as copy, open(backup, "rb") as file:
+            shutil.copyfileobj(file, copy)
+        _check_file(path)
+        store = SQLiteStore(path, migrate=True)
+        try:
+            with store.writing() as tx:
+                restored = _begin_epoch(tx, now, keep, epoch)
+        finally:
+            store.close()
+        sync_file(path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path, restored
+
+
+def restore_file(backup: str | Path, path: Path, now: int, keep: Collection[str] = (), epoch: int = 0) -> Restored:
+    """A backup as a new SQLite store at a path where nothing is yet."""
+    if path.exists():
+        raise ValueError("expected a path where nothing is yet")
+    made, restored = prepare(backup, path.parent, now, keep, epoch)
+    made.rename(path)
+    sync_file(path.parent)
+    return restored
+
+
+def _check_file(path: Path) -> None:
+    try:
+        connection = sqlite3.connect(path)
+        try:
+            ((found,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(f"the backup cannot be read: {error}") from error
+    if found != "ok":
+        raise StoreUnavailable("the backup is damaged")
+
+
+def _begin_epoch(tx: Transaction, now: int, keep: Collection[str], epoch: int) -> Restored:
+    """A published wave is never closed again: what had not ended ends here, unless somebody vouches for it.
+
+    What happened after the backup is not in it. A wave that was open then may have been closed and published since;
+    closing it again from fewer reports would publish a second truth. Only who compared the public chain can know.
+    """
+    ((old,),) = tx.rows("SELECT value FROM meta WHERE name = 'epoch'")
+    new = max(old + 1, epoch)
+    tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", new)
+    tx.change("UPDATE jobs SET state = 'queued', lease = NULL, lease_until = NULL WHERE state = 'leased'")
+    unknown = set(keep) - {c.digest for c in campaigns.every(tx)}
+    if unknown:
+        raise NotFound("expected campaigns to keep that are in the backup")
+    going_on = [c for c in campaigns.every(tx) if c.state not in campaigns.FINAL and c.digest not in keep]
+    ended = tuple(_end(tx, campaign.digest, now) for campaign in going_on)
+    body = {
+        "event": "restored",
+        "epoch": new,
+        "kept": sorted(keep),
+        "ended": [{"campaign": e.campaign, "state": e.state.value, "reports": e.reports} for e in ended],
+    }
+    events.append(tx, canonical_bytes(body), now)
+    return Restored(new, ended)
+
+
+def _end(tx: Transaction, digest: str, now: int) -> Ended:
+    """From the closed waves what can be had; the one that was going on is void."""
+    key, state = campaigns.locked(tx, digest)
+    moving = tx.rows("SELECT key, number FROM waves WHERE campaign = ? AND state IN ('open', 'held')", key)
+    number, reports = None, 0
+    if moving:  # one at most
+        wave, number = moving[0]
+        of = "question IN (SELECT key FROM questions WHERE wave = ?)"
+        ((reports,),) = tx.rows(f"SELECT COALESCE(SUM(n), 0) FROM chunks WHERE {of}", wave)
+        tx.change(f"UPDATE chunks SET n = 0, payloads = ? WHERE {of}", b"", wave)
+        tx.change("UPDATE questions SET state = 'void' WHERE wave = ?", wave)
+        tx.change("UPDATE waves SET state = 'void', note = 'restored', closed_at = ? WHERE key = ?", now, wave)
+    closed = tx.rows("SELECT 1 FROM waves WHERE campaign = ? AND state = 'closed'", key)
+    new = CampaignState.FINISHED if closed else CampaignState.VOID
+    campaigns.set_state(tx, key, state, new, now)
+    return Ended(digest, new, number, reports)

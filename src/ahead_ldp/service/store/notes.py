@@ -1,0 +1,45 @@
+"""Counters and derived documents in the tables: beside the reports, never in their transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ahead_ldp.service.store.transactions import Transaction
+
+
+def add_counters(tx: Transaction, counts: Mapping[tuple[str, int, str], int]) -> None:
+    """Add to each; in one order for everybody."""
+    for (campaign, wave, reason), n in sorted(counts.items()):
+        tx.change(
+            "INSERT INTO counters (campaign, wave, reason, n) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (campaign, wave, reason) DO UPDATE SET n = counters.n + excluded.n",
+            campaign,
+            wave,
+            reason,
+            n,
+        )
+
+
+def counters(tx: Transaction, campaign: str) -> dict[tuple[int, str], int]:
+    """Those of a campaign."""
+    found = tx.rows("SELECT wave, reason, n FROM counters WHERE campaign = ? ORDER BY wave, reason", campaign)
+    return {(wave, reason): n for wave, reason, n in found}
+
+
+def put_document(tx: Transaction, campaign: str, wave: int, kind: str, body: bytes) -> None:
+    """The latest of its kind."""
+    tx.change(
+        "INSERT INTO documents (campaign, wave, kind, body) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (campaign, wave, kind) DO UPDATE SET body = excluded.body",
+        campaign,
+        wave,
+        kind,
+        body,
+    )
+
+
+def document(tx: Transaction, campaign: str, wave: int, kind: str) -> bytes | None:
+    """One of them."""
+    sql = "SELECT body FROM documents WHERE campaign = ? AND wave = ? AND kind = ?"
+    found = tx.rows(sql, campaign, wave, kind)
+    return bytes(found[0][0]) if found else None

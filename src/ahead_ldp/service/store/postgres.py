@@ -1,0 +1,242 @@
+"""The shared store: PostgreSQL, for several server processes at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ahead_ldp.service.store import backups, migrations
+from ahead_ldp.service.store.interface import SchemaMismatch, StoreUnavailable
+from ahead_ldp.service.store.rows import HASH_LENGTH, ID_LENGTH
+from ahead_ldp.service.store.tables import TableStore
+from ahead_ldp.service.store.transactions import Lock
+
+if TYPE_CHECKING:
+    import psycopg
+
+MOST_CONNECTIONS = 8  # per process
+LOCK_S = 30
+_MIGRATING = 0x61686561_6C6470  # an advisory lock for whoever makes or changes tables
+_SESSION = f"-c synchronous_commit=on -c lock_timeout={LOCK_S}s -c idle_in_transaction_session_timeout=60s"
+_CHECKED = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+# Ids and hashes travel as two byte strings, cut up there; chunk numbers as a list and two bytes of index a row.
+_INSERT_SEEN = f"""
+INSERT INTO seen (campaign, id, hash, chunk)
+SELECT %(campaign)s::bigint, substr(%(ids)s::bytea, {ID_LENGTH} * i + 1, {ID_LENGTH}),
+       substr(%(hashes)s::bytea, {HASH_LENGTH} * i + 1, {HASH_LENGTH}),
+       (%(chunks)s::bigint[])[1 + 256 * get_byte(%(which)s::bytea, 2 * i) + get_byte(%(which)s::bytea, 2 * i + 1)]
+FROM generate_series(0, %(n)s::int - 1) AS i
+ON CONFLICT DO NOTHING"""
+
+_SEEN_FROM_CHUNKS = f"""
+INSERT INTO seen (campaign, id, hash, chunk)
+SELECT w.campaign, substr(k.ids, {ID_LENGTH} * i + 1, {ID_LENGTH}),
+       substr(k.hashes, {HASH_LENGTH} * i + 1, {HASH_LENGTH}), k.seq
+FROM chunks k JOIN questions q ON q.key = k.question JOIN waves w ON w.key = q.wave
+CROSS JOIN LATERAL generate_series(0, length(k.ids) / {ID_LENGTH} - 1) AS i"""
+
+
+class PostgresStore(TableStore):
+    """A store in a PostgreSQL database. Uploads run side by side; a closer waits for them, and they for it."""
+
+    _SKIP_LOCKED: ClassVar[str] = "FOR UPDATE SKIP LOCKED"
+
+    def __init__(self, url: str, *, migrate: bool = False) -> None:
+        """Connect, and make the tables in an empty database. ``SchemaMismatch`` as for SQLite."""
+        self._url = url
+        self._idle: list[psycopg.Connection] = []
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._closed = False
+        try:
+            with self._connection() as connection:
+                _migrate(connection, migrate)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def writing(self) -> Iterator[_Transaction]:
+        """Read committed: what is read after a lock is as new as the lock. COMMIT returns when the log is synced."""
+        with self._connection() as connection, connection.cursor(binary=True) as cursor:
+            yield _Transaction(cursor)
+            connection.commit()
+
+    @contextmanager
+    def reading(self) -> Iterator[_Transaction]:
+        """One snapshot."""
+        with self._connection() as connection, connection.cursor(binary=True) as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield _Transaction(cursor)
+            connection.commit()
+
+    def backup(self, path: str) -> None:
+        """A SQLite file with the same tables, from one snapshot."""
+        with self.reading() as tx:
+            backups.write_file(path, tx)
+
+    def load(self, source: backups.Source) -> None:
+        """Fill the empty tables from a snapshot of a SQLite store, in one transaction."""
+        with self.writing() as tx:
+            if tx.rows("SELECT 1 FROM campaigns LIMIT 1"):
+                raise ValueError("expected an empty store")
+            ((epoch,),) = source.rows("SELECT value FROM meta WHERE name = 'epoch'")
+            tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", epoch)
+            for table, number in backups.TABLES.items():
+                tx.copy(table, backups.column_names(source, table), source.stream(f"SELECT * FROM {table}"))
+                if number is not None:
+                    sequence = f"pg_get_serial_sequence('{table}', '{number}')"
+                    tx.rows(f"SELECT setval({sequence}, COALESCE(MAX({number}), 0) + 1, false) FROM {table}")
+            tx.change(_SEEN_FROM_CHUNKS)
+            for campaign, report_id in source.stream("SELECT campaign, id FROM withdrawn"):
+                tx.bury(campaign, report_id)
+
+    def close(self) -> None:
+        """Close the idle connections; busy ones are closed when they come back."""
+        self._closed = True
+        self._close_idle()
+
+    def _erased(self) -> None:
+        """Dead rows are PostgreSQL's to remove: its autovacuum, or ``VACUUM chunks`` (docs/operations.md)."""
+
+    @contextmanager
+    def _connection(self) -> Iterator[psycopg.Connection]:
+        import psycopg
+
+        if not self._free.acquire(timeout=LOCK_S):
+            raise StoreUnavailable("PostgreSQL: all connections are busy")
+        connection: psycopg.Connection | None = None
+        try:
+            if self._closed:
+                raise StoreUnavailable("the store is closed")
+            connection = self._taken()
+            yield connection
+        except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
+            if connection is None or connection.broken:  # the server is gone: so are its other connections
+                self._close_idle()
+            raise StoreUnavailable(f"PostgreSQL: {type(error).__name__} ({error.sqlstate})") from error
+        finally:
+            self._give_back(connection)
+            self._free.release()
+
+    def _taken(self) -> psycopg.Connection:
+        import psycopg
+
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                break
+            if not connection.closed:
+                return connection
+        connection = psycopg.connect(
+            self._url, options=_SESSION, connect_timeout=10, application_name="ahead", client_encoding="utf8"
+        )
+        for name, wanted in _CHECKED.items():
+            ((found,),) = connection.execute(f"SELECT current_setting('{name}')").fetchall()
+            if found != wanted:
+                connection.close()
+                raise StoreUnavailable(f"PostgreSQL: expected {name} to be {wanted}, got {found}")
+        connection.rollback()
+        return connection
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def _give_back(self, connection: psycopg.Connection | None) -> None:
+        import psycopg
+
+        if connection is None:
+            return
+        with suppress(psycopg.Error):
+            connection.rollback()  # nothing to undo after a commit
+            if not self._closed and not connection.closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+
+class _Transaction:
+    def __init__(self, cursor: psycopg.Cursor) -> None:
+        self._cursor = cursor
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        return self._cursor.execute(_spelled(sql), parameters).fetchall()
+
+    def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a large table, a few at a time."""
+        with self._cursor.connection.cursor("stream", binary=True) as cursor:
+            cursor.itersize = 500
+            yield from cursor.execute(_spelled(sql))
+
+    def copy(self, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Append rows to a table, fast."""
+        with self._cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def change(self, sql: str, *parameters: object) -> int:
+        return self._cursor.execute(_spelled(sql), parameters).rowcount
+
+    def lock(self, what: Lock, key: int = 0, *, shared: bool = False) -> None:
+        # Advisory locks queue fairly: under a steady stream of uploads a closer still gets its turn.
+        call = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
+        self._cursor.execute(f"SELECT {call}(%s::int, %s::int)", (what.value, key))
+
+    def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, bytes, int]]) -> int:
+        chunks = sorted({chunk for _, _, chunk in rows})
+        index = {chunk: at.to_bytes(2, "big") for at, chunk in enumerate(chunks)}
+        found = self._cursor.execute(
+            _INSERT_SEEN,
+            {
+                "campaign": campaign,
+                "ids": b"".join([i for i, _, _ in rows]),
+                "hashes": b"".join([h for _, h, _ in rows]),
+                "chunks": chunks,
+                "which": b"".join([index[chunk] for _, _, chunk in rows]),
+                "n": len(rows),
+            },
+        )
+        return found.rowcount
+
+    def withdraw(self, campaign: int, report_id: bytes) -> None:
+        self.change("UPDATE seen SET chunk = 0 WHERE campaign = ? AND id = ?", campaign, report_id)
+
+    def bury(self, campaign: int, report_id: bytes) -> bool:
+        sql = "INSERT INTO seen VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING"
+        return bool(self.change(sql, campaign, report_id, bytes(HASH_LENGTH)))
+
+    def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, tuple[bytes, int]]:
+        sql = "SELECT id, hash, chunk FROM seen WHERE campaign = ? AND id = ANY(?)"
+        return {i: (h, chunk) for i, h, chunk in self.rows(sql, campaign, list(ids))}
+
+    def new_chunks(self, k: int) -> list[int]:
+        sql = "SELECT nextval(pg_get_serial_sequence('chunks', 'seq')) FROM generate_series(1, ?)"
+        return [number for (number,) in self.rows(sql, k)]
+
+
+def version(cursor: psycopg.Cursor) -> int:
+    """The version of the tables; 0 if there are none."""
+    names = {name for (name,) in cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")}
+    if not names:
+        return 0
+    if "meta" not in names:
+        raise SchemaMismatch("expected a store, found a database of something else")
+    return int(cursor.execute("SELECT value FROM meta WHERE name = 'version'").fetchall()[0][0])
+
+
+def _migrate(connection: psycopg.Connection, migrate: bool) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
+        for number, sql in migrations.missing("postgres", version(cursor), migrate).items():
+            cursor.execute(sql.encode())
+            cursor.execute("UPDATE meta SET value = %s WHERE name = 'version'", (number,))
+    connection.commit()
+
+
+def _spelled(sql: str) -> bytes:
+    """Our SQL with PostgreSQL's parameter marks."""
+    return sql.replace("?", "%s").encode()

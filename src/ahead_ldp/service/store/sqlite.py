@@ -1,0 +1,267 @@
+"""The embedded store: one SQLite file, write-ahead log, synced at every commit, one writer at a time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ahead_ldp.service.store import migrations
+from ahead_ldp.service.store.interface import SchemaMismatch, StoreUnavailable
+from ahead_ldp.service.store.known_ids import KnownIds, Place
+from ahead_ldp.service.store.tables import TableStore
+from ahead_ldp.service.store.transactions import Lock
+
+CACHE_KB = 16 * 1024
+CHECKPOINT_BYTES = 32 * 1024 * 1024  # a page that many commits touch is copied back once
+PAGE_BYTES = 4096
+BUSY_S = 30.0
+_FOLDING_MS = 100
+_FULL = 2  # PRAGMA synchronous: the log is synced before COMMIT returns
+_UNAVAILABLE = {  # primary result codes that are about the disk and its neighbours, not about our SQL
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+}
+
+
+class SQLiteStore(TableStore):
+    """A store in one file. Writers take turns; readers see the last commit and wait for nobody."""
+
+    def __init__(self, path: str | Path, *, migrate: bool = False) -> None:
+        """Open or create. ``SchemaMismatch`` for tables of another version, unless ``migrate`` brings them up."""
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+        self._readers: list[sqlite3.Connection] = []
+        self._known = KnownIds()
+        self._closed = False
+        try:
+            with self._lock, _mapped():
+                _migrate(self._connected(), migrate)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def writing(self) -> Iterator[_Transaction]:
+        """One writer at a time; COMMIT syncs the log before it returns."""
+        with self._lock, _mapped(self._drop_writer):
+            connection = self._connected()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield _Transaction(connection, self._known)
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # the first error is the one to tell; SQLite may have rolled back itself
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[_Transaction]:
+        """A snapshot on a connection of its own."""
+        with _mapped():
+            try:
+                connection = self._readers.pop()
+            except IndexError:
+                connection = self._connect()
+                connection.execute("PRAGMA query_only = ON")
+            try:
+                connection.execute("BEGIN")
+                yield _Transaction(connection, KnownIds())
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.close()
+                raise
+        if self._closed:
+            connection.close()
+        else:
+            self._readers.append(connection)
+
+    def backup(self, path: str) -> None:
+        """A compact copy of one snapshot; reports keep coming in meanwhile. The file appears when it is complete."""
+        whole = Path(path)
+        part = whole.with_name(whole.name + ".part")
+        if whole.exists():
+            raise ValueError("expected a path where nothing is yet")
+        with _mapped():
+            part.unlink(missing_ok=True)
+            connection = self._connect()
+            try:
+                connection.execute("VACUUM INTO ?", (str(part),))
+            finally:
+                connection.close()
+            sync_file(part)
+            part.rename(whole)
+            sync_file(whole.parent)
+
+    def close(self) -> None:
+        """Close all connections; the last one folds the log into the file."""
+        with self._lock:
+            self._closed = True
+            with suppress(IndexError):
+                while True:
+                    self._readers.pop().close()
+            self._drop_writer()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._writer is None:
+            self._writer = self._connect()
+            self._prepare(self._writer)
+        return self._writer
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        return sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+
+    def _prepare(self, writer: sqlite3.Connection) -> None:
+        for pragma in (
+            f"page_size = {PAGE_BYTES}",
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "fullfsync = ON",  # where the system tells a sync from a sync
+            "secure_delete = ON",  # what is deleted is overwritten
+            "foreign_keys = ON",
+            f"cache_size = -{CACHE_KB}",
+            f"wal_autocheckpoint = {CHECKPOINT_BYTES // PAGE_BYTES}",
+            f"journal_size_limit = {2 * CHECKPOINT_BYTES}",
+        ):
+            writer.execute(f"PRAGMA {pragma}")
+        ((mode,),) = writer.execute("PRAGMA journal_mode").fetchall()
+        ((level,),) = writer.execute("PRAGMA synchronous").fetchall()
+        if mode != "wal" or level != _FULL:
+            raise StoreUnavailable(f"expected a synced write-ahead log, got {mode} and synchronous {level}")
+
+    def _erased(self) -> None:
+        """Fold the log into the file and cut it off, so that no deleted report is left in it.
+
+        A long reader (a backup) can be in the way; uploads do not wait for it, a later checkpoint does the rest.
+        """
+        with self._lock, suppress(StoreUnavailable), _mapped(self._drop_writer):
+            writer = self._connected()
+            writer.execute(f"PRAGMA busy_timeout = {_FOLDING_MS}")
+            try:
+                writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                writer.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
+
+    def _drop_writer(self) -> None:
+        """After an error of the disk nothing in memory is believed: the next writer opens the file anew."""
+        writer, self._writer = self._writer, None
+        self._known = KnownIds()
+        if writer is not None:
+            with suppress(sqlite3.Error):
+                writer.close()
+
+
+class _Transaction:
+    """One transaction. Its own reports are pending: their chunks are written last, and are all that is written."""
+
+    def __init__(self, connection: sqlite3.Connection, known: KnownIds) -> None:
+        self._connection = connection
+        self._known = known
+        self._caught_up = False
+        self._pending: dict[int, Sequence[tuple[bytes, bytes, int]]] = {}  # by campaign, as all that follows
+        self._known_before: dict[int, dict[bytes, Place]] = {}
+        self._met: dict[int, dict[bytes, Place]] = {}
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a large table, a few at a time."""
+        return iter(self._connection.execute(sql))
+
+    def change(self, sql: str, *parameters: object) -> int:
+        return self._connection.execute(sql, parameters).rowcount
+
+    def lock(self, what: Lock, key: int = 0, *, shared: bool = False) -> None:
+        """A writer is alone already."""
+
+    def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, bytes, int]]) -> int:
+        ids = [i for i, _, _ in rows]
+        known = self.find_seen(campaign, ids)
+        self._pending[campaign] = [row for row in rows if row[0] not in known] if known else rows
+        self._known_before[campaign] = known
+        return len(set(ids)) - len(known)
+
+    def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, Place]:
+        if not self._caught_up:
+            self._known.catch_up(self._connection)
+            self._caught_up = True
+        if campaign not in self._pending:
+            return self._known.find(self._connection, campaign, ids)
+        if campaign not in self._met:  # the first of an id wins
+            self._met[campaign] = {i: (h, chunk) for i, h, chunk in reversed(self._pending[campaign])}
+            self._met[campaign] |= self._known_before[campaign]
+        met = self._met[campaign]
+        others = [i for i in ids if i not in met]
+        found = self._known.find(self._connection, campaign, others) if others else {}
+        return found | {i: met[i] for i in ids if i in met}
+
+    def bury(self, campaign: int, report_id: bytes) -> bool:
+        self.withdraw(campaign, report_id)
+        return True
+
+    def withdraw(self, campaign: int, report_id: bytes) -> None:
+        self.change("INSERT INTO withdrawn (campaign, id) VALUES (?, ?)", campaign, report_id)
+
+    def new_chunks(self, k: int) -> list[int]:
+        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+        last = found[0][0] if found else 0
+        return list(range(last + 1, last + k + 1))
+
+
+def sync_file(path: Path) -> None:
+    """Sync a file, or the names in a folder, to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def version(connection: sqlite3.Connection) -> int:
+    """The version of the tables; 0 if there are none."""
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if not names:
+        return 0
+    if "meta" not in names:
+        raise SchemaMismatch("expected a store, found a database of something else")
+    return int(connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()[0])
+
+
+def _migrate(connection: sqlite3.Connection, migrate: bool) -> None:
+    for number, sql in migrations.missing("sqlite", version(connection), migrate).items():
+        connection.executescript(
+            f"BEGIN EXCLUSIVE; {sql}; UPDATE meta SET value = {number} WHERE name = 'version'; COMMIT;"
+        )
+
+
+@contextmanager
+def _mapped(failed: Any = None) -> Iterator[None]:
+    """SQLite's errors about the disk as ``StoreUnavailable``; our own mistakes stay what they are."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnavailable(f"file system: {error.strerror}") from error
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None or code & 0xFF not in _UNAVAILABLE:
+            raise
+        if failed is not None:
+            failed()
+        raise StoreUnavailable(f"SQLite: {error} ({error.sqlite_errorname})") from error

@@ -1,0 +1,94 @@
+"""The demonstration, on few people: a real server and real clients, and numbers that are the estimate's."""
+
+import re
+import urllib.request
+
+import numpy as np
+import pytest
+
+from ahead_ldp import simulate
+from ahead_ldp.cli import demo
+from ahead_ldp.service.dashboard.login import COOKIE
+
+PEOPLE = 3000
+
+
+def shown(capsys, *words):
+    demo.main(["--people", str(PEOPLE), *words])
+    return capsys.readouterr().out
+
+
+def test_demo_serves_collects_and_answers_beside_the_truth(tmp_path, capsys):
+    out = tmp_path / "pictures" / "demo.png"
+    text = shown(capsys, "--out", str(out))
+    assert "Synthetic salaries, log-normal with heaping, 3,000 people" in text
+    assert "3,000 of 3,000 people counted (100.0 %)" in text
+    waves = [int(n.replace(",", "")) for n in re.findall(r"wave \d: +([\d,]+) reports", text)]
+    assert len(waves) > 1
+    assert sum(waves) == PEOPLE
+    assert re.search(r"Audit of the public chain: (\d+) of \1 checks matched", text)
+    rows = re.findall(r"^salary in \d+\.\.\d+ .*$", text, flags=re.MULTILINE)
+    assert len(rows) == len(demo.RANGES)
+    salaries = demo.synthetic_salaries(PEOPLE, np.random.default_rng(2021))
+    for row, (lo, hi) in zip(rows, demo.RANGES, strict=True):
+        assert row.endswith(f"{100 * ((salaries >= lo) & (salaries <= hi)).mean():.2f} %")
+    assert "median" in text
+    assert "ahead respond" in text
+    assert re.search(
+        r"dashboard of this campaign was at http://127\.0\.0\.1:\d+/campaigns/[0-9a-f]{64}/results$", text, re.M
+    )
+    assert "--keep" in text
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert out.with_stem("demo-answers").exists()
+
+
+@pytest.mark.parametrize("method", ["ahead", "hio", "lle"])
+def test_a_panel_and_other_methods_run_as_well(tmp_path, capsys, method):
+    text = shown(capsys, "--enrolment", "panel", "--method", method, "--out", str(tmp_path / "x.png"))
+    assert f"panel, method {method}" in text
+    assert "3,000 of 3,000 people counted" in text
+
+
+def test_a_kept_demo_shows_the_finished_campaign_to_the_analyst(tmp_path, capsys, monkeypatch):
+    """The address it prints, with the token it prints, has the results for as long as it is not interrupted."""
+    pages = []
+
+    def look_and_leave(address, token):
+        request = urllib.request.Request(address, headers={"Cookie": f"{COOKIE}={token}"})
+        with urllib.request.urlopen(request) as answer:
+            pages.append(answer.read().decode())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "_stay", look_and_leave)
+    text = shown(capsys, "--keep", "--out", str(tmp_path / "x.png"))
+    assert "From 3,000 reports" in pages[0]
+    assert re.search(r"^The dashboard: http://127\.0\.0\.1:\d+/campaigns/[0-9a-f]{64}/results$", text, re.M)
+    assert re.search(r"analyst's token: ahead_\S+$", text, re.M)
+
+
+def test_population_is_as_described():
+    salaries = demo.synthetic_salaries(50_000, np.random.default_rng(1))
+    assert salaries.min() >= 0
+    assert salaries.max() < demo.TOP
+    assert np.median(salaries) == pytest.approx(38_000, rel=0.02)
+    assert (salaries % 10_000 == 0).mean() == pytest.approx(0.2, abs=0.01)
+
+
+def test_sizes_make_the_answers_worth_looking_at():
+    """At the demo's own sizes, by simulation: 95 % intervals under 5 points, for every draw of the noise."""
+    rng = np.random.default_rng(2)
+    salaries = demo.synthetic_salaries(demo.PEOPLE, rng)
+    for _ in range(10):
+        estimate = simulate({"salary": salaries}, demo.SCHEMA, epsilon=demo.EPSILON, random_state=rng)
+        low, high = estimate.ask(*demo.QUERIES).interval()
+        assert (high - low).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["--epsilon", "-1"], "epsilon"), (["--people", "10"], "1000 people")],
+    ids=["epsilon", "few"],
+)
+def test_bad_options_are_named(tmp_path, words, message):
+    with pytest.raises(ValueError, match=message):
+        demo.main([*words, "--out", str(tmp_path / "x.png")])

@@ -1,0 +1,192 @@
+"""Pictures: what is drawn is what was estimated, in the user's units, and nothing global is touched."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection, QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
+
+from ahead_ldp import plot_answers, plot_estimate, plot_tree, simulate
+from ahead_ldp.plots import style
+
+COUNTS = np.random.default_rng(1).multinomial(40_000, np.random.default_rng(2).dirichlet(np.full(32, 2.0)))
+SPEC = "pay=integer,0,63999,32"
+
+
+def estimate(spec=SPEC, counts=COUNTS, **choices):
+    return simulate(histogram=counts, schema=spec, epsilon=2, random_state=1, **choices)
+
+
+def steps(figure, label):
+    return next(p for p in figure.axes[0].patches if isinstance(p, StepPatch) and p.get_label().startswith(label))
+
+
+def drawn_text(figure) -> str:
+    return "\n".join(t.get_text() for t in figure.findobj(lambda artist: hasattr(artist, "get_text")))
+
+
+def test_density_is_the_histogram_in_the_users_units(tmp_path):
+    e = estimate(method="flat")
+    figure = e.plot(truth=COUNTS)
+    assert isinstance(figure, Figure)
+    found = steps(figure, "estimate").get_data()
+    np.testing.assert_allclose(found.values, 100 * e.histogram().values)
+    np.testing.assert_allclose(found.edges, np.arange(0, 64_001, 2000))
+    low, high = e.histogram().interval()
+    band = steps(figure, "95 %").get_data()
+    np.testing.assert_allclose(band.values, 100 * high)
+    np.testing.assert_allclose(band.baseline, 100 * low)
+    np.testing.assert_allclose(steps(figure, "truth").get_data().values, 100 * COUNTS / COUNTS.sum())
+    axes = figure.axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("pay", "people, % per 2,000")
+    assert "flat, ε = 2, 40,000 people" in drawn_text(figure)
+    for suffix in ("png", "svg", "pdf"):
+        figure.savefig(tmp_path / f"picture.{suffix}")
+
+
+def test_unequal_buckets_are_drawn_by_density():
+    e = estimate("pay=real,0|10|20|40", np.array([100, 100, 200]), method="flat")
+    found = steps(plot_estimate(e), "estimate").get_data()
+    shares = e.histogram().values
+    np.testing.assert_allclose(found.values, 100 * shares * [1, 1, 0.5])
+
+
+def test_an_assumed_density_is_marked_and_noted():
+    marked = drawn_text(estimate(counts=COUNTS // 40, method="uni").plot())
+    assert "95 % interval*" in marked
+    assert style.NOTE in marked
+    plain = drawn_text(estimate(method="flat").plot())
+    assert "*" not in plain
+
+
+def test_legend_covers_no_data():
+    figure = estimate().plot(truth=COUNTS)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    legend = axes.get_legend().get_window_extent()
+    assert legend.y0 >= axes.get_window_extent().y1 - 1
+    assert legend.x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize(
+    ("spec", "size"),
+    [
+        ("day=date,2020-01-01,2020-12-31", 366),
+        ("at=time,00:00,23:59:59,24", 24),
+        ("seen=datetime,2020-01-01T00:00,2020-01-02T23:59:59,48", 48),
+        ("size=ordered,S|M|L", 3),
+        ("size=nominal,S|M|L,missing=cell", 4),
+        ("x=paper,0,10,11", 11),
+        ("x=integer,0,999", 1000),
+    ],
+)
+def test_every_kind_is_drawn(spec, size, tmp_path):
+    counts = np.random.default_rng(1).integers(1, 500, size)
+    e = estimate(spec, counts, method="ahead")
+    e.plot(truth=counts).savefig(tmp_path / "one.png")
+    plot_tree(e).savefig(tmp_path / "two.png")
+
+
+def test_two_attributes_are_a_heat_map(tmp_path):
+    counts = np.random.default_rng(3).integers(0, 300, (8, 16))
+    e = estimate(["a=integer,0,7", "b=real,0,1,16"], counts)
+    figure = e.plot(truth=counts)
+    meshes = [c for axes in figure.axes for c in axes.collections if isinstance(c, QuadMesh)]
+    np.testing.assert_allclose(
+        np.asarray(meshes[0].get_array()).reshape(16, 8), 100 * np.maximum(e.marginal("a", "b").values.T, 0)
+    )
+    np.testing.assert_allclose(np.asarray(meshes[1].get_array()).reshape(16, 8), 100 * counts.T / counts.sum())
+    assert meshes[0].norm.vmax == meshes[1].norm.vmax
+    figure.savefig(tmp_path / "heat.png")
+    assert e.plot("b").axes[0].get_xlabel() == "b"
+
+
+def test_tree_shows_every_node_over_its_interval(tmp_path):
+    e = estimate(method="ahead")
+    figure = plot_tree(e, truth=COUNTS)
+    bars = next(c for c in figure.axes[1].collections if isinstance(c, PolyCollection))
+    corners = np.stack([path.vertices[:4] for path in bars.get_paths()])
+    np.testing.assert_allclose(corners[:, 0, 0], e.tree.lo[:, 0] * 2000)
+    np.testing.assert_allclose(corners[:, 1, 0], e.tree.hi[:, 0] * 2000)
+    np.testing.assert_allclose(corners[:, 0, 1], e.tree.level)
+    leaves = ~e.tree.is_split
+    assert (corners[leaves, 2, 1] == e.tree.height + 1).all()
+    figure.savefig(tmp_path / "tree.png")
+
+
+def test_leaves_of_two_attributes_tile_the_heat_map():
+    counts = np.random.default_rng(3).integers(0, 300, (16, 16))
+    e = estimate(["a=integer,0,15", "b=real,0,16,16"], counts, method="ahead")
+    figure = plot_tree(e)
+    boxes = next(c for c in figure.axes[0].collections if isinstance(c, PolyCollection))
+    corners = np.stack([path.vertices[:4] for path in boxes.get_paths()])
+    area = (np.ptp(corners[..., 0], axis=1) * np.ptp(corners[..., 1], axis=1)).sum()
+    assert len(corners) == e.tree.leaves.size
+    assert area == pytest.approx(256)
+    assert f"the {len(corners)} leaves" in drawn_text(figure)
+
+
+def test_answers_are_rows_with_intervals():
+    answers = estimate(method="ahead").ask("pay in 0..9999", "pay in 1234..50000")
+    figure = plot_answers(answers, truth=[0.1, 0.9])
+    labels = [t.get_text() for t in figure.axes[0].get_yticklabels()]
+    assert labels == [
+        name + "*" * bool(mark) for name, mark in zip(answers.labels["query"], answers.bias_not_included, strict=True)
+    ]
+    points = figure.axes[0].containers[0].lines[0]
+    np.testing.assert_allclose(points.get_xdata(), 100 * answers.values)
+    for drawn, simultaneous in zip(figure.axes[0].containers, (False, True), strict=True):
+        ends = np.array([bar[:, 0] for bar in drawn.lines[2][0].get_segments()])
+        np.testing.assert_allclose(ends, 100 * np.stack(answers.interval(0.95, simultaneous), axis=1))
+    assert "with 95 % probability all 2 intervals hold at once (sup-t)" in drawn_text(figure)
+
+
+def test_given_axes_are_drawn_on():
+    figure = style.new_figure()
+    left, right = figure.subplots(1, 2)
+    assert plot_estimate(estimate(), ax=left) is figure
+    assert plot_answers(estimate().ask("pay >= 100"), ax=right) is figure
+    assert len(figure.axes) == 2
+    assert left.patches
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: plot_estimate(estimate(), truth=[1, 2]), r"truth .* of shape \(32,\), got shape \(2,\)"),
+        (lambda: plot_estimate(estimate(), truth=-COUNTS), "counts or shares >= 0"),
+        (lambda: plot_estimate(estimate(), "nothing"), "among pay, got 'nothing'"),
+        (lambda: plot_tree(estimate(method="uni")), "a tree over one or two attributes, got UniformEstimate"),
+        (lambda: plot_answers(estimate().ask("pay >= 3"), truth=[1, 2]), "truth for 1 answers, got 2"),
+    ],
+)
+def test_mistakes_are_named(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
+
+
+def test_three_attributes_need_a_choice():
+    e = estimate(["a=integer,0,3", "b=integer,0,3", "c=integer,0,3"], np.ones((4, 4, 4), int) * 50, method="flat")
+    with pytest.raises(ValueError, match="one or two attributes among a, b, c, got 3"):
+        e.plot()
+    e.plot("a", "c")
+
+
+def test_pyplot_is_not_loaded(tmp_path):
+    code = (
+        "import sys, ahead_ldp\n"
+        "e = ahead_ldp.simulate(histogram=[5, 6, 7, 8], schema='a=integer,0,3', epsilon=1)\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "e.plot().savefig(sys.argv[1])\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "picture.png")], check=True)
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"ahead-ldp\[plot\]"):
+        estimate().plot()

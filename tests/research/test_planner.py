@@ -1,0 +1,103 @@
+"""Plans: the paper's thresholds, groups and waves, and predictions that are measurements on a stated reference."""
+
+import numpy as np
+import pytest
+
+from ahead_ldp.mechanisms.ahead.ahead import AHEAD
+from ahead_ldp.mechanisms.ahead.flat import Flat
+from ahead_ldp.mechanisms.ahead.lle import LLE
+from ahead_ldp.mechanisms.ahead.uniform import Uniform
+from ahead_ldp.research import planner
+from ahead_ldp.research.evaluation import Task, choose, measure, workload_rng
+from ahead_ldp.research.planner import lay_out, plan, reference_population
+from ahead_ldp.schema.attributes import as_schema
+from ahead_ldp.schema.workloads import random_workload
+
+# AHEAD, Sec. 5: theta as printed, at epsilon 1.1 unless another stands there.
+PRINTED = [
+    ("x=codes,256", 2_260_668, "1.1", "0.006"),  # Loan
+    ("x=codes,512", 6_022_336, "1.1", "0.004"),  # Financial
+    ("x=codes,1024", 537_577, "1.1", "0.013"),  # BlackFriday
+    ("x=codes,2048", 148_654, "1.1", "0.026"),  # Salaries
+    ("x=codes,1024", 10**6, "0.1", "0.11"),
+    ("x=codes,1024", 10**7, "1", "0.003"),
+    ("x=codes,256 y=codes,256", 10**7, "1.1", "0.003"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "users", "epsilon", "theta"), PRINTED)
+def test_theta_is_the_papers(attributes, users, epsilon, theta):
+    schema = as_schema(attributes.split())
+    found = lay_out(choose("ahead", schema, epsilon, users, "paper")[0], schema, users)
+    low, high = found.theta
+    assert low == pytest.approx(high)
+    assert f"{low:.{len(theta) - 2}f}" == theta
+
+
+def test_groups_and_waves_of_ahead():
+    found = lay_out(AHEAD.paper(epsilon=1.0), as_schema("x=codes,256"), 80_000)
+    assert (found.waves, len(found.groups), found.fanout) == (8, 8, 2)
+    assert [group.people for group in found.groups] == [10_000] * 8
+    assert found.groups[0].cells == 2
+    assert found.groups[0].report_bytes == 16 + 1
+    assert found.warnings == []
+
+
+def test_groups_of_pairs_share_a_wave():
+    found = lay_out(LLE.paper(epsilon=1.0), as_schema(["x=codes,8", "y=codes,8", "z=codes,8"]), 9_000)
+    assert (found.waves, len(found.groups)) == (3, 9)
+    assert [group.wave for group in found.groups] == [1] * 3 + [2] * 3 + [3] * 3
+    assert sum(group.people for group in found.groups) == pytest.approx(9_000)
+
+
+def test_methods_without_groups_fanout_or_theta_have_none():
+    schema = as_schema("x=codes,16")
+    nobody = lay_out(Uniform(epsilon=1.0), schema, 100)
+    assert (nobody.waves, nobody.theta, nobody.fanout, nobody.report_bytes) == (0, None, None, None)
+    flat = lay_out(Flat(epsilon=1.0, oracle="oue"), schema, 100)
+    assert (flat.waves, flat.theta, flat.report_bytes) == (1, None, (16 + 2, 16 + 2))
+
+
+def test_a_group_below_a_hundred_is_warned_of():
+    schema = as_schema("x=codes,256")
+    assert lay_out(AHEAD.paper(epsilon=1.0), schema, 800).warnings == []
+    (warning,) = lay_out(AHEAD.paper(epsilon=1.0), schema, 799).warnings
+    assert "8 of 8 groups expect fewer than 100 people (the smallest 99.9)" in warning
+
+
+def test_a_prediction_is_a_measurement_on_the_reference():
+    schema, mechanism = as_schema(["x=codes,16", "y=codes,8"]), AHEAD.paper(epsilon=1.0)
+    found = plan(mechanism, schema, 5_000)
+    assert [p.shape for p in found.predictions] == list(planner.SHAPES)
+    for i, prediction in enumerate(found.predictions):
+        people = reference_population(prediction.shape, schema.sizes, 5_000, np.random.default_rng([planner.SEED, i]))
+        task = Task.of(schema, people, random_workload(schema, planner.QUERIES, workload_rng(planner.SEED)))
+        assert prediction.mse == measure(task, mechanism, planner.REPEATS, planner.SEED).mse
+    assert found == plan(mechanism, schema, 5_000)
+
+
+def test_people_of_the_reference_are_independent_with_the_stated_margins():
+    n = 200_000
+    uniform = reference_population("uniform", (4, 5), n, np.random.default_rng(1)).histogram
+    zipf = reference_population("zipf", (4, 5), n, np.random.default_rng(1)).histogram
+    weights = [np.arange(1, size + 1) ** -1.1 for size in (4, 5)]
+    expected = np.multiply.outer(*(w / w.sum() for w in weights))
+    for counts, shares in ((uniform, np.full((4, 5), 1 / 20)), (zipf, expected)):
+        assert counts.sum() == n
+        assert (np.abs(counts / n - shares) < 5 * np.sqrt(shares * (1 - shares) / n)).all()
+    assert np.abs(uniform / n - expected).max() > 100 * np.sqrt(0.25 / n)
+
+
+def test_a_wide_reference_is_of_fewer_people(monkeypatch):
+    monkeypatch.setattr(planner, "MOST_RECORDS", 1000)
+    wide = reference_population("zipf", (2048, 2048), 10**9, np.random.default_rng(1))
+    assert wide.n == 1000
+    assert wide.records.min() == 0
+
+
+def test_no_people_and_no_such_shape_are_refused():
+    schema = as_schema("x=codes,4")
+    with pytest.raises(ValueError, match="users >= 1, got 0"):
+        plan(AHEAD.paper(epsilon=1.0), schema, 0)
+    with pytest.raises(ValueError, match="uniform, zipf, bumps, heaped, got 'normal'"):
+        reference_population("normal", (4,), 10, np.random.default_rng(1))

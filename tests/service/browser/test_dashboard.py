@@ -1,0 +1,306 @@
+"""Operators and analysts in a real browser: a whole campaign, a dragged range, and what must not be possible."""
+
+import gzip
+import os
+import re
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+
+from ahead_ldp.service.dashboard.login import COOKIE, Visitor
+from ahead_ldp.service.dashboard.rendering import HERE
+from tests.js.test_npm import JS
+from tests.needs import needed
+from tests.service.browser.conftest import SHOTS, ages, sign_in
+
+MOST_KB = 80
+
+
+def test_an_operator_runs_a_campaign_through_all_waves(site, window):
+    page = window(1440).page()
+    sign_in(page, site)
+    page.get_by_text("There is no campaign yet.").wait_for()
+    page.get_by_role("link", name="Create the first one").click()
+    page.locator("#plan-text").get_by_text("points").wait_for()  # the plan comes before anybody is asked
+    fields = {"title": "Ages", "purpose": "To plan.", "controller": "Town", "contact": "t@x.example", "minimum": "10"}
+    for field, value in fields.items():
+        page.fill(f"#{field}", value)
+    page.select_option("#method", "hh")
+    page.get_by_role("button", name="Create as a draft").click()
+    page.get_by_role("heading", name="Ages").wait_for()
+    page.get_by_text("Open", exact=True).click()
+    page.get_by_role("button", name="Yes, open").click()
+    page.get_by_role("heading", name="Wave 1").wait_for()
+    name = page.url.rsplit("/", 1)[1]
+    assert page.locator("code", has_text=f"/c/{name}").is_visible()
+    site.fill(name, ages(4000).tolist())
+    page.goto(page.url)
+    page.locator(".state.finished").first.wait_for()
+    page.get_by_role("link", name="Results").click()
+    page.get_by_text("From 4,000 reports").wait_for()
+    assert page.locator(".chart").count() >= 2
+
+
+def test_progress_is_live(site, window):
+    name = site.campaign(method={"name": "hh"})
+    page = window(768).page()
+    sign_in(page, site)
+    page.goto(f"{site.url}/campaigns/{name}")
+    assert page.locator("#reports").inner_text() == "0"
+    other = window().page()
+    other.goto(f"{site.url}/c/{name}")
+    other.locator("#consent").check()
+    other.get_by_role("button", name="Continue").click()
+    other.locator("input[type=number]").fill("50")
+    other.get_by_role("button", name="Answer").click()
+    other.get_by_text("Thank you.").wait_for()
+    page.locator("#reports", has_text="1").wait_for()  # without a reload
+
+
+def drag(page, chart, start, end):
+    box = chart.bounding_box()
+    for i, (x, y) in enumerate((start, end)):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        page.mouse.down() if i == 0 else page.mouse.up()
+
+
+@pytest.fixture
+def filled(site):
+    rng = np.random.default_rng(3)
+    x = np.clip(rng.normal(32, 9, 6000), 0, 63).astype(int)
+    y = np.clip(0.7 * x + rng.normal(8, 6, 6000), 0, 63).astype(int)
+    name = site.campaign(["age=integer,18,81", "pay=real,0,64000,64"], method={"name": "hdg"}, epsilon="3", users=6000)
+    site.fill(name, np.stack([x, y], axis=1).tolist())
+    return name
+
+
+def test_an_analyst_drags_a_range_and_gets_the_number_of_the_cli(site, window, filled, capsys):
+    page = window(1440).page()
+    sign_in(page, site, "analyst")
+    page.goto(f"{site.url}/campaigns/{filled}/results")
+    chart = page.locator('.chart[data-attribute="age"]:not([data-down])').first
+    chart.scroll_into_view_if_needed()
+    drag(page, chart, (0.3, 0.5), (0.6, 0.5))
+    page.locator("#answer", has_text="%").wait_for()
+    query = page.input_value("#query")
+    shown = page.inner_text("#answer")
+    said = site.remote("analyst").post(f"/campaigns/{filled}/queries", {"queries": [query]})["queries"][0]
+    assert shown.startswith(f"{100 * said['share']:.2f} %")
+    assert f"{100 * said['low']:.2f} to {100 * said['high']:.2f} %" in shown
+    assert query in page.inner_text("#command")
+    heat = page.locator(".chart[data-down]")
+    heat.scroll_into_view_if_needed()
+    drag(page, heat, (0.3, 0.3), (0.5, 0.6))
+    page.locator("#answer", has_text="%").wait_for()
+    page.wait_for_timeout(300)
+    assert " and " in page.input_value("#query")
+    page.fill("#query", "age in 1..2..3")
+    page.get_by_role("button", name="Ask").click()
+    page.locator("#answer", has_text="expected").wait_for()
+    assert page.locator("#history li").count() == 2
+
+
+def test_more_attributes_are_loaded_when_they_are_opened_and_can_be_dragged_over(site, window):
+    rng = np.random.default_rng(5)
+    name = site.campaign([f"a{i}=integer,0,31" for i in range(3)], method={"name": "hdg"}, epsilon="3", users=900)
+    site.fill(name, rng.binomial(31, 0.5, (900, 3)).tolist())
+    page = window(1440).page()
+    sign_in(page, site, "analyst")
+    page.goto(f"{site.url}/campaigns/{name}/results")
+    assert page.locator('.chart[data-attribute="a2"]').count() == 0
+    page.get_by_text("a2", exact=True).first.click()
+    chart = page.locator('.chart[data-attribute="a2"]').first
+    chart.scroll_into_view_if_needed()
+    drag(page, chart, (0.4, 0.5), (0.6, 0.5))
+    page.locator("#answer", has_text="%").wait_for()
+    assert page.input_value("#query").startswith("a2 in ")
+    page.select_option("#across", "a2")
+    page.select_option("#up", "a0")
+    page.get_by_role("button", name="Show").click()
+    page.locator('.chart[data-attribute="a2"][data-down="a0"]').wait_for()
+
+
+def test_downloads(site, window, filled):
+    page = window(1440).page()
+    sign_in(page, site, "analyst")
+    page.goto(f"{site.url}/campaigns/{filled}/results")
+    for form, start in {"csv": b"age", "parquet": b"PAR1", "svg": b"<?xml", "png": b"\x89PNG"}.items():
+        with page.expect_download() as found:
+            page.get_by_role("link", name=form.upper()).first.click()
+        assert found.value.path().read_bytes().startswith(start)
+
+
+SCREENS = [(360, "light"), (360, "dark"), (768, "light"), (768, "dark"), (1440, "light"), (1440, "dark")]
+EXAMINED = [(360, "light"), (1440, "dark")]  # both layouts, both palettes
+KEPT = {
+    "results": (360, 1440), "campaign": (360, 1440), "new": (360, 1440), "participant": (360, 1440),
+    "participant-value": (360,), "participant-sent": (360,),
+}  # fmt: skip
+
+
+def fits(page, name, axe):
+    """The page as it stands fits every screen, and axe finds nothing serious.
+
+    With AHEAD_SCREENSHOTS set, the pictures of the docs are made anew; the noise in them differs each time.
+    """
+    for width, scheme in SCREENS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, f"{name} is {wide} pixels too wide at {width}"
+        if (width, scheme) in EXAMINED:
+            page.evaluate(axe)
+            found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+            serious = [f"{v['id']}: {v['help']}" for v in found if v["impact"] in ("serious", "critical")]
+            assert not serious, (name, width, serious)
+        if width in KEPT.get(name, ()) and os.environ.get("AHEAD_SCREENSHOTS"):
+            page.screenshot(path=SHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
+
+
+@pytest.fixture(scope="session")
+def axe():
+    path = JS / "node_modules" / "axe-core" / "axe.min.js"
+    needed(path.exists(), "axe-core", "npm ci in js/")
+    return path.read_text("utf-8")
+
+
+def test_the_dashboard_fits_every_screen_and_axe_finds_nothing_serious(site, window, filled, axe):
+    method = {"name": "hh"}
+    fresh = site.campaign(title="Ages in Sampletown", method=method, closing={"kind": "reports", "reports": 60})
+    site.answers(fresh, 1, [{"age": age} for age in range(20, 65)])
+    draft = site.campaign(title="A draft", opened=False)
+    page = window(1440).page()
+    page.goto(f"{site.url}/login")
+    fits(page, "login", axe)
+    sign_in(page, site)
+    paths = {
+        "campaigns": "/", "new": "/new", "campaign": f"/campaigns/{fresh}", "results": f"/campaigns/{filled}/results",
+        "finished": f"/campaigns/{filled}", "draft": f"/campaigns/{draft}", "empty": f"/campaigns/{fresh}/results",
+        "error": "/nothing",
+    }  # fmt: skip
+    for name, path in paths.items():
+        page.goto(site.url + path)
+        if name == "new":
+            page.locator("#plan-text").get_by_text("points").wait_for()
+        if name == "results":
+            page.fill("#query", "age in 30..49 and pay in 16000..32000")
+            page.get_by_role("button", name="Ask").click()
+            page.locator("#answer", has_text="%").wait_for()
+        fits(page, name, axe)
+
+
+def test_the_form_fits_every_screen_and_axe_finds_nothing_serious(site, window, axe):
+    name = site.campaign(texts={"consent": "Answers are deleted 30 days after the end."})
+    page = window().page()
+    page.goto(f"{site.url}/c/{name}")
+    page.locator("#consent").check()
+    fits(page, "participant", axe)
+    page.get_by_role("button", name="Continue").click()
+    page.locator("input[type=number]").fill("42")
+    fits(page, "participant-value", axe)
+    page.get_by_role("button", name="Answer").click()
+    page.get_by_text("Thank you.").wait_for()
+    fits(page, "participant-sent", axe)
+    page.goto(f"{site.url}/c/{'0' * 64}")
+    page.get_by_text("This device does not answer").wait_for()
+    fits(page, "refused", axe)
+
+
+def test_first_loads_are_small_and_stay_at_home(site, window, filled):
+    sizes = {path.name: len(gzip.compress(path.read_bytes())) for path in (HERE / "static").iterdir()}
+    view = window(1440)
+    page = view.page()
+    sign_in(page, site)
+    for path in ("/", "/new", f"/campaigns/{filled}", f"/campaigns/{filled}/results", f"/c/{filled}"):
+        view.requests.clear()
+        answer = page.goto(site.url + path)
+        page.wait_for_load_state("networkidle")
+        loaded = sum(sizes.get(url.rsplit("/", 1)[1], 0) for url in view.requests) + len(gzip.compress(answer.body()))
+        assert loaded <= MOST_KB * 1000, (path, loaded)
+        assert all(url.startswith((site.url, "data:")) for url in view.requests)
+        policy = answer.headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy  # nobody frames our pages
+        assert answer.headers["cache-control"] == "no-store"
+
+
+# What must not be possible, without a browser's help.
+
+
+def call(site, path, body=None, **headers):
+    request = urllib.request.Request(site.url + path, data=body, headers=headers)
+    try:
+        with urllib.request.build_opener(NoRedirect).open(request) as answer:
+            return answer.status, answer.headers, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read().decode()
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+def test_forms_need_their_word_and_our_own_pages(site):
+    name = site.campaign()
+    token = site.tokens["operator"]
+    word, cookie = Visitor(token, True).csrf, f"{COOKIE}={token}"
+    path = f"/campaigns/{name}/do"
+    for body, headers in (
+        (b"action=void", {}),
+        (b"action=void&csrf=" + b"0" * 64, {}),
+        (f"action=void&csrf={word}".encode(), {"Origin": "https://elsewhere.example"}),
+        (f"action=void&csrf={word}".encode(), {"Sec-Fetch-Site": "cross-site"}),
+    ):
+        assert call(site, path, body, Cookie=cookie, **headers)[0] == 403
+    assert site.remote().get(f"/campaigns/{name}/state")["state"] == "open"
+    assert call(site, path, f"action=void&csrf={word}".encode(), Cookie=cookie)[0] == 303
+    assert site.remote().get(f"/campaigns/{name}/state")["state"] == "void"
+
+
+def test_tokens_that_are_wrong_expired_or_of_another_role(site):
+    name = site.campaign()
+    for cookie in ("", f"{COOKIE}=ahead_nothing", f"{COOKIE}=%01"):
+        status, headers, _ = call(site, f"/campaigns/{name}", Cookie=cookie)
+        assert (status, headers["location"]) == (303, "/login")
+    analyst = site.tokens["analyst"]
+    word = Visitor(analyst, False).csrf
+    assert call(site, "/new", Cookie=f"{COOKIE}={analyst}")[0] == 403
+    assert (
+        call(site, f"/campaigns/{name}/do", f"action=void&csrf={word}".encode(), Cookie=f"{COOKIE}={analyst}")[0] == 403
+    )
+    token = site.server.service.add_token("operator", "short", 1)
+    site.server.service.clock = lambda: 2**40
+    assert call(site, "/", Cookie=f"{COOKIE}={token}")[0] == 303
+    status, _, body = call(site, "/login", b"token=ahead_secretsecret")
+    assert status == 401
+    assert "secretsecret" not in body
+
+
+def test_the_cookie_is_out_of_reach(site):
+    status, headers, _ = call(site, "/login", f"token={site.tokens['analyst']}".encode())
+    assert status == 303
+    assert re.search(r"HttpOnly", headers["set-cookie"], re.I)
+    assert re.search(r"SameSite=strict", headers["set-cookie"], re.I)
+
+
+def test_names_cannot_inject(site):
+    bad = "<script>alert(1)</script>"
+    name = site.campaign(["<i>age</i>=integer,0,9"], title=bad, purpose=bad)
+    for path in ("/", f"/campaigns/{name}", f"/campaigns/{name}/results"):
+        page = call(site, path, Cookie=f"{COOKIE}={site.tokens['operator']}")[2]
+        assert bad not in page
+        assert "<i>age" not in page
+        assert "&lt;script&gt;" in page
+
+
+@pytest.mark.parametrize(
+    "path", ["/campaigns/zz", f"/campaigns/{'0' * 64}", f"/campaigns/{'0' * 64}/results", "/c/<b>"]
+)
+def test_what_does_not_exist_is_said_plainly(site, path):
+    status, _, page = call(site, path.replace("<", "%3C"), Cookie=f"{COOKIE}={site.tokens['operator']}")
+    assert status in (400, 404)
+    assert "Traceback" not in page
+    assert "<b>" not in page

@@ -1,0 +1,187 @@
+"""The issuer: one signature a person, kept apart from everything else; and what a device does with a bad one."""
+
+import json
+import stat
+import threading
+
+import pytest
+
+from ahead_ldp.device.entries import LedgerRefused
+from ahead_ldp.device.ledger import Ledger
+from ahead_ldp.device.tokens import TokenRefused, new_nonce, token_group
+from ahead_ldp.service.client import Answer, Client, IssuerClient, OwnerPolicy, Status, Unreachable
+from ahead_ldp.service.client.enrolment import own_group
+from ahead_ldp.service.issuer import Office, Roster, SecretRefused, SigningKey
+from tests.service.client.fake import KEY, FakeServer, OfficeSigner, make_campaign, make_office
+
+POLICY = OwnerPolicy("1", fields={"pay": "salary"})
+
+
+class Says:
+    """A transport with one answer."""
+
+    def __init__(self, status, body=b"{}"):
+        self.answer, self.bodies = Answer(status, body), []
+
+    def request(self, method, path, body=None, content_type=""):
+        self.bodies.append((method, path, json.loads(body), content_type))
+        return self.answer
+
+
+def test_the_issuers_client_speaks_as_documented():
+    way = Says(200, b'{"signature": "abcd"}')
+    assert IssuerClient(way, "my secret").sign(b"\x01\x02") == b"\xab\xcd"
+    assert way.bodies == [("POST", "/v1/signatures", {"secret": "my secret", "message": "0102"}, "application/json")]
+
+
+@pytest.mark.parametrize("status", [400, 403, 409, 422])
+def test_a_refusal_of_the_issuer_is_final(status):
+    with pytest.raises(TokenRefused, match="used before") as caught:
+        IssuerClient(Says(status), "my secret").sign(b"x")
+    assert "my secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [302, 404, 429, 500, 503])
+def test_any_other_status_can_be_tried_again(status):
+    with pytest.raises(Unreachable):
+        IssuerClient(Says(status), "my secret").sign(b"x")
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"signature": 7}', b'{"signature": "zz"}', b'{"signature": null}'])
+def test_a_signature_that_is_none(body):
+    with pytest.raises(TokenRefused):
+        IssuerClient(Says(200, body), "my secret").sign(b"x")
+
+
+def test_a_kept_signature_is_checked_again(tmp_path):
+    """A ledger that somebody has changed gives no report."""
+    office = make_office(tmp_path, "signed")
+    server = FakeServer(make_campaign(token=office.token_record))
+    with Ledger(None) as ledger:
+        ledger.token(server.name)
+        ledger.keep_signature(server.name, bytes(256))
+        with pytest.raises(TokenRefused):
+            Client(server, ledger, POLICY).answer(server.name, None, None)
+
+
+def test_a_group_that_does_not_follow_from_the_token_is_refused(tmp_path):
+    office = make_office(tmp_path, "signed")
+    campaign = make_campaign(token=office.token_record, enrolment="panel")
+    with Ledger(None) as ledger:
+        nonce = ledger.token(campaign.digest).nonce
+        ledger.keep_signature(campaign.digest, KEY.sign(KEY.number(nonce, "signed")))
+        token = ledger.token(campaign.digest)
+        good = token_group(token.signature, campaign.digest, 0, campaign.groups)
+        other = next(group for group, _ in campaign.groups if group != good)
+        ledger.keep_group(campaign.digest, 0, other)
+        with pytest.raises(LedgerRefused, match="follows from the token"):
+            own_group(ledger, campaign, 1, campaign.groups, token)
+
+
+def test_the_token_is_got_once_for_all_waves(tmp_path):
+    office = make_office(tmp_path, "blind")
+    server = FakeServer(make_campaign(token=office.token_record, enrolment="panel"))
+    secret, calls = office.roster.enrol(1)[0], []
+
+    class Counting(OfficeSigner):
+        def sign(self, message):
+            calls.append(message)
+            return super().sign(message)
+
+    with Ledger(None) as ledger:
+        statuses = []
+        while server.session.is_open:
+            mine = Client(server, ledger, POLICY, signer=Counting(office, secret), jitter_s=0)
+            statuses.append(mine.answer(server.name, lambda o: True, lambda o: {"pay": 3}).status)
+            server.close()
+    assert len(calls) == 1
+    assert statuses.count(Status.WAITING) < len(statuses)
+    assert Status.ACKNOWLEDGED in statuses
+
+
+def test_a_secret_is_good_for_one_message(tmp_path):
+    office = make_office(tmp_path, "signed")
+    secret = office.roster.enrol(1)[0]
+    nonce = new_nonce()
+    first = office.sign(secret, nonce)
+    assert office.sign(secret, nonce) == first
+    with pytest.raises(SecretRefused):
+        office.sign(secret, new_nonce())
+    with pytest.raises(SecretRefused):
+        office.sign("some other secret", nonce)
+
+
+def test_a_malformed_message_does_not_use_up_the_secret(tmp_path):
+    office = make_office(tmp_path, "blind")
+    secret = office.roster.enrol(1)[0]
+    n = KEY.public.n
+    for bad in (b"", bytes(256), bytes(255), n.to_bytes(256, "big"), (n - 1).to_bytes(256, "big"), b"\xff" * 256):
+        with pytest.raises(ValueError, match="blinded message"):
+            office.sign(secret, bad)
+    assert office.roster.count() == (1, 0)
+    office.sign(secret, b"\x02" * 256)
+    with pytest.raises(ValueError, match="nonce of 32"):
+        KEY.number(b"short", "signed")
+
+
+def test_many_at_once_get_one_signature(tmp_path):
+    """Threads with one secret and different messages: one wins."""
+    office = make_office(tmp_path, "signed")
+    secret, won, lost = office.roster.enrol(1)[0], [], []
+
+    def come() -> None:
+        try:
+            won.append(office.sign(secret, new_nonce()))
+        except SecretRefused:
+            lost.append(1)
+
+    threads = [threading.Thread(target=come) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(won), len(lost)) == (1, 7)
+
+
+def test_the_roster_keeps_hashes_and_no_times(tmp_path):
+    roster = Roster(tmp_path / "r.db")
+    secrets = roster.enrol(5)
+    message = b"a message that is remembered by its hash"
+    roster.redeem(secrets[0], message)
+    data = (tmp_path / "r.db").read_bytes()
+    assert not any(secret.encode() in data for secret in secrets)
+    assert message not in data
+    assert roster.count() == (5, 1)
+    assert stat.S_IMODE((tmp_path / "r.db").stat().st_mode) == 0o600
+    with pytest.raises(ValueError, match="at least one"):
+        roster.enrol(0)
+    with pytest.raises(ValueError, match="16 characters"):
+        roster.add(["short"])
+    with pytest.raises(ValueError, match="all different"):
+        roster.add([secrets[0]])
+
+
+def test_an_office_is_made_once_and_opened_again(tmp_path):
+    made = Office.create(tmp_path / "office", "blind")
+    again = Office.open(tmp_path / "office")
+    assert again.token_record == made.token_record
+    assert again.tier == "blind"
+    assert again.key.d % (again.key.p - 1) == made.key.d % (made.key.p - 1)
+    assert "SigningKey(" not in repr(made.key)  # no secret in a traceback
+    with pytest.raises(FileExistsError):
+        made.key.save(tmp_path / "office" / "key.pem")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="ahead issue create"):
+        Office.open(tmp_path / "empty")
+
+
+def test_a_key_of_another_kind_is_refused(tmp_path):
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+    pem = ed25519.Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (tmp_path / "key.pem").write_bytes(pem)
+    with pytest.raises(ValueError, match="RSA key"):
+        SigningKey.load(tmp_path / "key.pem")

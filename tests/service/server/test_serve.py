@@ -1,0 +1,207 @@
+"""The program itself: a server process, the commands against it, and how it stops."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from ahead_ldp.cli import main
+from ahead_ldp.device.campaign import Campaign, check_wave
+from ahead_ldp.device.frames import encode_batch
+from ahead_ldp.device.question import Policy
+from ahead_ldp.service.server import embedded
+from ahead_ldp.service.server.config import Settings
+from ahead_ldp.service.store import SQLiteStore
+from tests.service.server.harness import TEXTS, ages
+
+CAMPAIGN = """
+title = "Ages"
+purpose = "a test"
+controller = "Example"
+contact = "someone@example.org"
+attributes = ["age=integer,0,15"]
+epsilon = "2"
+minimum = 20
+closing = {{ kind = "manual" }}
+{more}
+"""
+
+
+@contextmanager
+def process(folder, *words, **environment):
+    """`ahead serve` in a process of its own: the process, its token, its address."""
+    command = [sys.executable, "-m", "ahead_ldp", "serve", "--set", "port=0", "--set", f"store={folder}/x.db", *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    ) as running:
+        try:
+            token = running.stdout.readline().strip() if "--init" in words else ""
+            port = 0
+            while not port:
+                line = running.stderr.readline()
+                assert line, "the server did not start"
+                port = json.loads(line).get("port", 0) if line.startswith("{") else 0
+            yield running, token, f"http://127.0.0.1:{port}"
+        finally:
+            running.kill()
+            running.communicate()
+
+
+def test_a_signal_drains_and_exits_with_0(tmp_path):
+    with process(tmp_path, "--init") as (running, token, url):
+        assert re.fullmatch(r"ahead_[\w-]{43}", token)
+        assert ask(url, "/v1/health")["status"] == "ok"
+        running.send_signal(signal.SIGTERM)
+        _, errors = running.communicate(timeout=60)
+        assert running.returncode == 0
+        assert json.loads(errors.strip().splitlines()[-1])["event"] == "stopped" or '"stopped"' in errors
+    with process(tmp_path) as (running, _, url):  # what was stored is there again
+        assert ask(url, "/v1/ready") == {"status": "ready", "epoch": 1}
+
+
+def ask(url, path):
+    import urllib.request
+
+    with urllib.request.urlopen(url + path, timeout=30) as answer:
+        return json.loads(answer.read())
+
+
+def test_settings_come_from_the_environment_too(tmp_path):
+    with process(tmp_path, AHEAD_METRICS="false") as (_, _, url), pytest.raises(OSError, match="404"):
+        ask(url, "/metrics")
+
+
+def test_the_table_of_settings_is_printed(capsys):
+    assert main(["serve", "--settings"]) == 0
+    assert "AHEAD_MAX_BATCH" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["serve", "--set", "no_such=1"],
+        ["serve", "--set", "port"],
+        ["serve", "--config", "/no/such/file.toml"],
+        ["serve", "--set", "store=/no/such/folder/x.db"],
+        ["token", "--role", "king", "--name", "x"],
+        ["audit", "http://127.0.0.1:1/c/" + "0" * 64],
+        ["campaign", "open", "x", "--server", "nonsense"],
+        ["campaign", "open", "x", "--server", "http://127.0.0.1:1"],
+    ],
+)
+def test_bad_input_is_one_line_and_2(words, capsys):
+    assert main(words) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_tokens_are_made_and_revoked_beside_the_store(tmp_path, capsys):
+    store = ["--set", f"store={tmp_path}/x.db"]
+    SQLiteStore(tmp_path / "x.db").close()
+    assert main(["token", "--role", "analyst", "--name", "reader", *store]) == 0
+    assert capsys.readouterr().out.startswith("ahead_")
+    assert main(["token", "--role", "analyst", "--name", "reader", *store]) == 2
+    assert main(["token", "--role", "analyst", "--name", "reader", "--revoke", *store]) == 0
+    assert main(["token", "--role", "analyst", "--name", "reader", "--revoke", *store]) == 2
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A server over HTTP whose closer runs fast, and the operator's environment."""
+    store = SQLiteStore(tmp_path / "x.db")
+    with embedded.start(store, Settings(port=0, closer_interval_s=0.02)) as running:
+        monkeypatch.setenv("AHEAD_SERVER", running.url)
+        monkeypatch.setenv("AHEAD_TOKEN", running.service.add_token("operator", "op"))
+        yield running
+    store.close()
+
+
+def answer(server, campaign, number, people):
+    import urllib.request
+
+    base = f"{server.url}/v1/campaigns/{campaign}"
+    record = Campaign.from_bytes(urllib.request.urlopen(base).read(), campaign)
+    data = urllib.request.urlopen(f"{base}/waves/{number}").read()
+    for question in check_wave(data, record, number, Policy("64")).values():
+        body = encode_batch(question.header, (question.report(person) for person in people))
+        request = urllib.request.Request(f"{base}/reports", body, {"content-type": "application/octet-stream"})
+        assert json.loads(urllib.request.urlopen(request).read())["accepted"] == len(people)
+
+
+def test_a_campaign_by_commands_over_http(server, tmp_path, capsys):
+    """Create, open, answer, close, query, export, audit: what docs/campaigns.md shows."""
+    file = tmp_path / "campaign.toml"
+    file.write_text(CAMPAIGN.format(more='method = { name = "hio" }'))
+    assert main(["campaign", "create", str(file)]) == 0
+    campaign = capsys.readouterr().out.strip()
+    assert main(["campaign", "open", campaign]) == 0
+    answer(server, campaign, 1, ages(60))
+    assert main(["campaign", "progress", campaign]) == 0
+    assert "reports" in capsys.readouterr().out
+    assert main(["campaign", "extend", campaign, "--seconds", "600"]) == 0
+    assert main(["campaign", "close", campaign]) == 0
+    assert "campaign_state finished" in capsys.readouterr().out
+    assert main(["campaign", "query", campaign, "age in 3..7", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["queries"][0]
+    assert found["low"] <= found["share"] <= found["high"]
+    for words in (["results", campaign], ["query", campaign, "age in 3..7"], ["list"]):
+        assert main(["campaign", *words]) == 0
+    assert main(["campaign", "export", campaign, "--out", str(tmp_path / "wire")]) == 0
+    assert main(["campaign", "export", campaign, "--out", str(tmp_path / "parquet"), "--parquet"]) == 0
+    assert list((tmp_path / "wire" / "reports").rglob("*.bin"))
+    assert list((tmp_path / "parquet" / "reports").rglob("*.parquet"))
+    capsys.readouterr()
+    assert main(["audit", f"{server.url}/v1/campaigns/{campaign}"]) == 0
+    assert capsys.readouterr().out.count("matched") == 5
+    assert main(["campaign", "close", campaign]) == 2
+
+
+def test_review_void_and_finish_by_commands(server, tmp_path, capsys):
+    file = tmp_path / "campaign.toml"
+    file.write_text(CAMPAIGN.format(more='review = true\nmethod = { name = "ahead" }'))
+    assert main(["campaign", "create", str(file)]) == 0
+    campaign = capsys.readouterr().out.strip()
+    assert main(["campaign", "open", campaign]) == 0
+    answer(server, campaign, 1, ages(30))
+    assert main(["campaign", "close", campaign]) == 0
+    assert main(["campaign", "approve", campaign]) == 0
+    assert main(["campaign", "close", campaign]) == 2  # nobody has answered
+    answer(server, campaign, 2, ages(30))
+    assert main(["campaign", "void", campaign]) == 0
+    assert main(["campaign", "approve", campaign]) == 0
+    assert main(["campaign", "finish", campaign]) == 0
+    assert server.service.row(campaign).state == "finished"
+    assert [q.n for q in server.service.store.questions(campaign)] == [30, 0, 0]
+    file.write_text(CAMPAIGN.format(more='retention_days = 5\nmethod = { name = "hio" }'))
+    capsys.readouterr()
+    assert main(["campaign", "create", str(file)]) == 0
+    other = capsys.readouterr().out.strip()
+    assert main(["campaign", "open", other]) == 0
+    group = server.service.store.questions(other)[0].group
+    assert main(["campaign", "void", other, "--group", group]) == 0
+    assert main(["campaign", "void", other, "--whole"]) == 0
+    assert server.service.row(other).state == "void"
+
+
+def test_enough_reports_close_waves_without_anybody(server, tmp_path, monkeypatch):
+    """The background closer of a running server."""
+    from ahead_ldp.cli.remote import Remote
+
+    remote = Remote(server.url, os.environ["AHEAD_TOKEN"])
+    draft = {**TEXTS, "attributes": ["age=integer,0,7"], "epsilon": "2", "minimum": 20}
+    draft |= {"closing": {"kind": "reports", "reports": 30}, "method": {"name": "ahead"}}
+    campaign = remote.post("/campaigns", draft)["campaign"]
+    remote.post(f"/campaigns/{campaign}/open")
+    for number in range(1, 4):
+        answer(server, campaign, number, ages(30, top=7))
+        for _ in range(3000):
+            state = remote.get(f"/campaigns/{campaign}/state")
+            if state["state"] == "finished" or state["wave"] > number:
+                break
+            time.sleep(0.01)
+    assert state["state"] == "finished"
