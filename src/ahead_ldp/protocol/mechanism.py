@@ -106,23 +106,6 @@ def axes_of(schema: Schema, attributes: Sequence[int] | None = None) -> tuple[Ax
     return tuple(Axis.of(schema.attributes[i]) for i in chosen)
 
 
-def finish(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies] = ()) -> Estimate:
-    """The estimate from the waves told so far; the groups of later waves count as empty."""
-    run, waves = mechanism.run(schema), 0
-    try:
-        wave = next(run)
-        while True:
-            told = history[waves] if waves < len(history) else None
-            waves += 1
-            empty = {group: Tally.empty(q.oracle.outcomes) for group, q in wave.items()}
-            wave = run.send(empty if told is None else check_tallies(wave, told))
-    except StopIteration as stop:
-        if waves < len(history):
-            raise ValueError(f"expected the tallies of at most {waves} waves, got {len(history)}") from None
-        estimate: Estimate = stop.value
-        return estimate
-
-
 def check_tallies(wave: Wave, tallies: Tallies) -> Tallies:
     """The tallies themselves if they answer exactly the questions of the wave."""
     if set(tallies) != set(wave):
