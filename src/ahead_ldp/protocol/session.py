@@ -70,8 +70,7 @@ class Provenance:
     @cached_property
     def questions(self) -> dict[str, str]:
         """The digests of the last wave's questions, by group."""
-        records = {} if self.before is None else self.before.next_records(self.wave)
-        return {group: digest(record) for group, record in records.items()}
+        return {group: digest(record) for group, record in self.question_records().items()}
 
     @cached_property
     def frozen(self) -> str:
@@ -84,6 +83,10 @@ class Provenance:
     def then(self, wave: Wave, tallies: Tallies) -> Provenance:
         """One wave more."""
         return Provenance(self.mechanism, self.schema, self.given, self, wave, tallies)
+
+    def question_records(self) -> dict[str, Record]:
+        """The canonical forms of the last wave's questions, by group."""
+        return {} if self.before is None else self.before.next_records(self.wave)
 
     def tally_records(self) -> dict[str, Record]:
         """The canonical forms of the last wave's tallies, by group."""
