@@ -16,7 +16,8 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text, exact_epsilon, parse_epsilon
 from ahead_ldp.device.partition import Axis
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.oracles import Oracle, Tally
+from ahead_ldp.oracles.base import Oracle
+from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.partitions.partition import Partition
 
 

@@ -11,7 +11,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.question import question_record
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.oracles import Tally
+from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.protocol import mechanism as protocol
 from ahead_ldp.protocol.mechanism import Mechanism, Question, Tallies, Wave
 from ahead_ldp.schema.arrays import Floats
