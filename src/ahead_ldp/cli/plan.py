@@ -13,9 +13,9 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.engines.progress import Bar
 from ahead_ldp.mechanisms import MECHANISMS
-from ahead_ldp.plots import plot_tradeoff
 from ahead_ldp.research.accounting import CONDITIONS, central_epsilon
 from ahead_ldp.research.evaluation import check_runs, choose
+from ahead_ldp.research.figures.tradeoffs import plot_tradeoff
 from ahead_ldp.research.planner import Plan
 from ahead_ldp.research.planner import plan as make_plan
 from ahead_ldp.research.targets import UNKNOWNS, Case, Forecast, Solution, exchange, forecast, solve

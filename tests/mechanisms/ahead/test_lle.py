@@ -18,7 +18,8 @@ from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.mechanisms.ahead.pair_estimates import PairEstimate
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol.mechanism import Question, finish
+from ahead_ldp.protocol.mechanism import Question
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, random_workload, true_answers
 from tests.mechanisms.ahead.test_ahead import check_full_ranges, schemas

@@ -16,7 +16,8 @@ from ahead_ldp.mechanisms.grids.grid_consistency import Agreement, Grid, agreeme
 from ahead_ldp.mechanisms.grids.grid_estimates import GridEstimate
 from ahead_ldp.mechanisms.grids.hdg import HDG, TDG, adaptive_oracle, nested_borders
 from ahead_ldp.oracles import OUE, Tally
-from ahead_ldp.protocol.mechanism import Mechanism, finish
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, true_answers
 from tests.mechanisms.populations import bumpy, cells_of, random_ranges, schema_of, spread, whole

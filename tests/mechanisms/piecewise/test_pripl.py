@@ -15,7 +15,7 @@ from ahead_ldp.mechanisms.piecewise.pripl import PriPL
 from ahead_ldp.mechanisms.piecewise.privnud import PrivNUD
 from ahead_ldp.mechanisms.piecewise.segment_masses import average, fit_jointly, least_squares_on_simplex
 from ahead_ldp.oracles import GRR, OUE, SS, SW, Tally
-from ahead_ldp.protocol.mechanism import finish
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema, codes, nominal
 from ahead_ldp.schema.workloads import Workload, fixed_volume_workload, random_workload, true_answers
 from tests.reference import interval_trees as slow

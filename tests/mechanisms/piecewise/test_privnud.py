@@ -13,7 +13,7 @@ from ahead_ldp.mechanisms.piecewise.fanout_plan import best_fanouts, containing,
 from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree, TwoPass, family_projection
 from ahead_ldp.mechanisms.piecewise.privnud import PrivNUD, level_norm_sub, planned
 from ahead_ldp.oracles import OUE, Tally
-from ahead_ldp.protocol.mechanism import finish
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema, codes
 from ahead_ldp.schema.workloads import Workload, random_workload, true_answers
 from tests.reference import interval_trees as slow

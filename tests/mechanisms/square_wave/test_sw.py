@@ -13,7 +13,8 @@ from ahead_ldp.mechanisms.square_wave.repeated_em import em_rows
 from ahead_ldp.mechanisms.square_wave.sw import SW
 from ahead_ldp.mechanisms.square_wave.wave_estimates import WaveEstimate, apportion
 from ahead_ldp.oracles import SW as SquareWave
-from ahead_ldp.protocol.mechanism import Mechanism, finish
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import prefix_workload, true_answers
 from tests.mechanisms.one_wave import check_any_numbers, check_record, ranges
