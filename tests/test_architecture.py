@@ -28,7 +28,7 @@ LAYERS = [
 STANDARD_LIBRARY_ONLY = "device"
 FORBIDDEN_ON_DEVICE = {"random", "numpy"}  # a device draws from the operating system
 MAY_LOAD_BY_NAME = {"__init__", "cli"}  # their parts are loaded on use
-REGISTRY = "ahead_ldp.protocol.registry"  # what is registered is loaded on use
+REGISTRY = "ahead_ldp.schema.registry"  # what is registered is loaded on use
 
 
 @dataclass(frozen=True)
