@@ -11,7 +11,6 @@ from dataclasses import replace
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.device.canonical import check_digest
 from ahead_ldp.device.entries import Entry, LedgerRefused, State, Token
-from ahead_ldp.device.fitting import fitted_payload
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import Reason
 from ahead_ldp.device.tokens import report_id
@@ -179,7 +178,7 @@ class Client:
         digest, question, limits = offer.campaign.digest, offer.question, self._policy.exact_limits()
         self._ledger.reserve(digest, offer.wave, offer.group, question.digest, offer.fields, question.epsilon, limits)
         token = self._ledger.token(digest)
-        payload, replaced = fitted_payload(question, values(offer), SystemWords())
+        payload, replaced = question.draw(values(offer), SystemWords())
         self._ledger.keep_drawn(digest, question.digest, batch_of_one(offer, token, payload), self._not_before(offer))
         return replaced
 
