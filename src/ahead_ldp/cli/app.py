@@ -11,7 +11,7 @@ Loading such a file costs next to nothing, so help is quick and needs no extra: 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module, metadata
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -66,31 +66,28 @@ class _OnUse(MetaPathFinder):
         return spec
 
 
-class _Commands(Mapping[str, Any]):
-    """The commands by name, each loaded when it is looked at."""
-
-    def __getitem__(self, name: str) -> Any:
-        file, finder = COMMANDS[name], _OnUse()
-        sys.meta_path.insert(0, finder)
-        try:
-            command = getattr(import_module(f"ahead_ldp.cli.{file}"), name)
-        finally:
-            sys.meta_path.remove(finder)
-        return get_command(command if isinstance(command, typer.Typer) else options.group(None, command))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
 class _Program(TyperGroup):
-    """A group whose commands are files."""
+    """A group of the commands in the table, each loaded when it is looked at."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands: Any = _Commands()
+        self.commands: Any = dict.fromkeys(COMMANDS)  # for the suggestions after a slip
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command, from its file; None if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        finder = _OnUse()
+        sys.meta_path.insert(0, finder)
+        try:
+            command = getattr(import_module(f"ahead_ldp.cli.{COMMANDS[cmd_name]}"), cmd_name)
+        finally:
+            sys.meta_path.remove(finder)
+        return get_command(command if isinstance(command, typer.Typer) else options.group(None, command))
 
 
 app = typer.Typer(

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ahead_ldp.cli import inputs
-from ahead_ldp.cli.options import DeclaredBriefly, Epsilon, SettingsBriefly, argument, check_engine, flag, option
+from ahead_ldp.cli.options import (
+    DeclaredBriefly,
+    Epsilon,
+    File,
+    SettingsBriefly,
+    Text,
+    argument,
+    check_engine,
+    flag,
+    option,
+)
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import campaigns, holding, jobs, layout, local, manifests, spark, spark_holding, spark_session
 from ahead_ldp.engines import counting as counts
@@ -38,15 +48,15 @@ def start(
     epsilon: Epsilon,
     users: Annotated[int, option("--users", "N", "How many people will take part.")],
     declared: DeclaredBriefly,
-    method: Annotated[str | None, option("--method", "M", "See `ahead methods`; left out, the best.")] = None,
+    method: Annotated[Text, option("--method", "M", "See `ahead methods`; left out, the best.")] = None,
     settings: SettingsBriefly,
 ) -> Shown:
     """Begin a campaign in batch: a directory with its first questions."""
-    preset, schema = settings.name, inputs.declared_schema(declared)
+    schema = inputs.declared_schema(declared)
     if schema is None:
         raise ValueError("expected attributes, by --attribute or --schema")
     exact = inputs.epsilon(epsilon)
-    mechanism, applied = evaluation.choose(method, schema, exact, users, preset)
+    mechanism, applied = evaluation.choose(method, schema, exact, users, str(settings))
     evaluation.check_runs(mechanism, schema)
     session = campaigns.start_campaign(mechanism, schema, directory)
     record = {
@@ -66,12 +76,10 @@ def perturb(
     directory: Campaign,
     data: Annotated[str, option("--data", "TABLE", "A .parquet or .csv file, or a folder.")] = "",
     row_key: Annotated[str, option("--row-key", "COLUMN", "A stable name of each row, which nobody else has.")] = "",
-    columns: Annotated[str | None, option("--columns", "A,B", "Columns in the order of the attributes.")] = None,
-    job: Annotated[
-        Path | None, option("--job", "DIR", "Where key and ledger are kept; left out, beside the table.")
-    ] = None,
-    out: Annotated[str | None, option("--out", "DIR", "Folder for the reports; left out, the campaign's.")] = None,
-    max_epsilon: Annotated[str | None, option("--max-epsilon", "E", "Refuse to give away more in a report.")] = None,
+    columns: Annotated[Text, option("--columns", "A,B", "Columns in the order of the attributes.")] = None,
+    job: Annotated[File, option("--job", "DIR", "Where key and ledger are kept; left out, beside the table.")] = None,
+    out: Annotated[Text, option("--out", "DIR", "Folder for the reports; left out, the campaign's.")] = None,
+    max_epsilon: Annotated[Text, option("--max-epsilon", "E", "Refuse to give away more in a report.")] = None,
     processes: Annotated[int, option("--processes", "N", "Processes of the local engine.")] = 1,
     end: Annotated[bool, flag("--end", "Answer nothing more: destroy the key of this campaign.")] = False,
     engine: Engine = "local",
@@ -109,7 +117,7 @@ def tally(
     paths: Annotated[list[str], argument("PATH...", "Report files, or folders of them.")],
     *,
     campaign: Annotated[
-        Path | None, option("--campaign", "DIR", "Where the questions are; left out, above the first path.")
+        File, option("--campaign", "DIR", "Where the questions are; left out, above the first path.")
     ] = None,
     counting: Counting,
     verify: Annotated[bool, flag("--verify", "Compare all bytes with the manifest.")] = False,
@@ -144,7 +152,7 @@ def _campaign_around(path: str) -> Path:
 def advance(
     directory: Campaign,
     *,
-    reports: Annotated[str | None, option("--reports", "PATH", "Where the reports are, if not in DIR.")] = None,
+    reports: Annotated[Text, option("--reports", "PATH", "Where the reports are, if not in DIR.")] = None,
     counting: Counting,
     allow_empty: Annotated[bool, flag("--allow-empty", "Close the wave without any report.")] = False,
 ) -> Shown:
@@ -187,7 +195,7 @@ def _left_out(result: counts.Result) -> list[str]:
 
 def estimate(
     directory: Campaign,
-    out: Annotated[Path | None, option("--out", "FILE", "Save the estimate from the waves so far.")] = None,
+    out: Annotated[File, option("--out", "FILE", "Save the estimate from the waves so far.")] = None,
 ) -> Shown:
     """Say what the waves closed so far amount to."""
     with inputs.replaying("campaign", "estimated"):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from ahead_ldp import device
-from ahead_ldp.cli.options import Queries, argument, flag, group, option
+from ahead_ldp.cli.options import Queries, Text, argument, flag, group, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.cli.remote import Remote, problem_text
 from ahead_ldp.service.campaigns import export as exports
@@ -71,7 +71,7 @@ def void(
     name: Name,
     *,
     wave: Wave = None,
-    part: Annotated[str | None, option("--group", "G", "Give up only this group of a wave.")] = None,
+    part: Annotated[Text, option("--group", "G", "Give up only this group of a wave.")] = None,
     whole: Annotated[bool, flag("--whole", "Give up the whole campaign.")] = False,
     remote: Remote,
 ) -> Shown:

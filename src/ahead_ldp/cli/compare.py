@@ -7,18 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from ahead_ldp.cli import inputs, printing
-from ahead_ldp.cli.options import (
-    Columns,
-    Data,
-    DeclaredBriefly,
-    Epsilons,
-    Repeats,
-    Source,
-    at_least,
-    one_of,
-    option,
-)
+from ahead_ldp.cli import inputs, options, printing
+from ahead_ldp.cli.options import File, Text, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import progress
 from ahead_ldp.research import datasets as catalogue
@@ -29,36 +19,32 @@ from ahead_ldp.research.figures import comparison_page, reproduction
 
 def compare(
     *,
-    epsilon: Epsilons,
-    data: Data = None,
-    dataset: Annotated[str | None, option("--dataset", "NAME", "Or a data set or shape of `ahead datasets`.")] = None,
-    columns: Columns = None,
-    buckets: Annotated[str | None, option("--buckets", "D[,D...]", "Codes of each attribute.")] = None,
-    declared: DeclaredBriefly,
-    users: Annotated[
-        str | None, option("--users", "N[,N...]", "Drawn from the data; left out, everybody once.")
-    ] = None,
-    method: Annotated[
-        str | None, option("--method", "M[,M...]", "M, M:paper or M:strong; left out, all that fit.")
-    ] = None,
-    repeats: Repeats = 10,
+    epsilon: options.Epsilons,
+    data: options.Data = None,
+    dataset: Annotated[Text, option("--dataset", "NAME", "Or a data set or shape of `ahead datasets`.")] = None,
+    columns: options.Columns = None,
+    buckets: Annotated[Text, option("--buckets", "D[,D...]", "Codes of each attribute.")] = None,
+    declared: options.DeclaredBriefly,
+    users: Annotated[Text, option("--users", "N[,N...]", "Drawn from the data; left out, everybody once.")] = None,
+    method: Annotated[Text, option("--method", "M[,M...]", "M, M:paper or M:strong; left out, all that fit.")] = None,
+    repeats: options.Repeats = 10,
     random: Annotated[int, option("--random", "Q", "Random queries.")] = 200,
     seed: Annotated[int, option("--seed", "S", "Seed of people, queries, groups and noise.")] = 0,
     jobs: Annotated[int, option("--jobs", "J", "Processes.")] = 1,
-    out: Annotated[Path | None, option("--out", "DIR", "Tables, figure and page; a killed run goes on there.")] = None,
+    out: Annotated[File, option("--out", "DIR", "Tables, figure and page; a killed run goes on there.")] = None,
 ) -> Shown:
     """Compare methods on your own data, and recommend one.
 
     The recommendation comes from the measurements, for every number of
     people and epsilon, and names all methods that are as good.
     """
-    at_least(2, repeats=repeats)
-    at_least(1, random=random)
-    at_least(0, seed=seed)
+    options.at_least(2, repeats=repeats)
+    options.at_least(1, random=random)
+    options.at_least(0, seed=seed)
     epsilons = [float(e) for e in inputs.epsilons(epsilon)]
-    one_of(data=data, dataset=dataset)
-    crowds = None if users is None else _crowds(users)
-    source = Source(columns, False, buckets)
+    options.one_of(data=data, dataset=dataset)
+    crowds = None if users is None else inputs.whole_numbers(inputs.split(users, "--users"), "--users")
+    source = options.Source(columns, False, buckets)
     people = _read(data, source, declared) if data is not None else _known(str(dataset), source, crowds)
     sizes = crowds or [people.n]
     wanted = [] if method is None else inputs.split(method, "--method")
@@ -87,7 +73,7 @@ def _measure(figure: plans.Figure, folder: Path, jobs: int) -> table.Measured:
     return table.Measured.of(figure.cells, journal.read(path))
 
 
-def _read(path: Path, source: Source, declared: DeclaredBriefly) -> cells.Data:
+def _read(path: Path, source: options.Source, declared: options.DeclaredBriefly) -> cells.Data:
     """People of a file."""
     records = inputs.read_records(path, source, inputs.declared_schema(declared))
     schema, n = records.schema, len(records.codes)
@@ -95,7 +81,7 @@ def _read(path: Path, source: Source, declared: DeclaredBriefly) -> cells.Data:
     return cells.Data(path.name, schema.sizes, n, tuple(names), file=str(path.resolve()), declared=schema)
 
 
-def _known(name: str, source: Source, crowds: Sequence[int] | None) -> cells.Data:
+def _known(name: str, source: options.Source, crowds: Sequence[int] | None) -> cells.Data:
     """People of the catalogue, or of a shape."""
     known = (*catalogue.DATASETS, *catalogue.SHAPES)
     if name not in known:
@@ -111,17 +97,6 @@ def _known(name: str, source: Source, crowds: Sequence[int] | None) -> cells.Dat
     here = next((s for s in dataset.sources if (folder / s.file).is_file()), dataset.sources[0])
     columns = inputs.names_of(source.columns) or here.columns
     return cells.Data(name, tuple(inputs.bucket_counts(source.buckets, len(columns))), dataset.users, tuple(columns))
-
-
-def _crowds(users: str) -> list[int]:
-    """Numbers of people."""
-    try:
-        sizes = [int(entry) for entry in inputs.split(users, "--users")]
-    except ValueError:
-        raise ValueError(f"expected whole numbers for --users, got {users!r}") from None
-    if min(sizes) < 1:
-        raise ValueError(f"expected --users >= 1, got {users!r}")
-    return sizes
 
 
 def _record(

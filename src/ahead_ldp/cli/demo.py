@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import ahead_ldp
 from ahead_ldp.cli import drawing, inputs, sampletown
-from ahead_ldp.cli.options import flag, option
+from ahead_ldp.cli.options import Text, flag, option
 from ahead_ldp.cli.remote import Remote
 from ahead_ldp.engines import archive
 from ahead_ldp.service import dashboard
@@ -41,7 +41,7 @@ def demo(
     *,
     people: Annotated[int, option("--people", "N", "How many people.")] = PEOPLE,
     epsilon: Annotated[float, option("--epsilon", "E", "Privacy parameter of a report.")] = EPSILON,
-    method: Annotated[str | None, option("--method", "M", "Left out, the best for one attribute.")] = None,
+    method: Annotated[Text, option("--method", "M", "Left out, the best for one attribute.")] = None,
     enrolment: Annotated[str, option("--enrolment", "HOW", "walk_in or panel.")] = "walk_in",
     out: Annotated[Path, option("--out", "FILE", "Where the picture goes.")] = Path("out/demo.png"),
     keep: Annotated[bool, flag("--keep", "Keep the server running, for a look at its dashboard.")] = False,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import ahead_ldp
-from ahead_ldp.cli import inputs, printing
-from ahead_ldp.cli.options import Data, Declared, Epsilons, Repeats, Settings, Source, at_least, one_of, option
+from ahead_ldp.cli import inputs, options, printing
+from ahead_ldp.cli.options import File, Text, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import progress, simulation
 from ahead_ldp.research import evaluation
@@ -17,18 +17,16 @@ from ahead_ldp.schema import workloads
 
 def evaluate(
     *,
-    epsilon: Epsilons,
-    data: Data = None,
-    histogram: Annotated[Path | None, option("--histogram", "FILE", "Counts instead of records: .npy or .csv.")] = None,
-    source: Source,
-    declared: Declared,
-    method: Annotated[str | None, option("--method", "M[,M...]", "Left out, the best for the attributes.")] = None,
-    settings: Settings,
-    queries: Annotated[
-        Path | None, option("--queries", "FILE", "lo,hi per attribute in codes, closed: .csv or .npy.")
-    ] = None,
+    epsilon: options.Epsilons,
+    data: options.Data = None,
+    histogram: Annotated[File, option("--histogram", "FILE", "Counts instead of records: .npy or .csv.")] = None,
+    source: options.Source,
+    declared: options.Declared,
+    method: Annotated[Text, option("--method", "M[,M...]", "Left out, the best for the attributes.")] = None,
+    settings: options.Settings,
+    queries: Annotated[File, option("--queries", "FILE", "lo,hi per attribute in codes, closed: .csv or .npy.")] = None,
     random: Annotated[int | None, option("--random", "Q", "That many random queries; 200 without --queries.")] = None,
-    repeats: Repeats = 20,
+    repeats: options.Repeats = 20,
     seed: Annotated[int, option("--seed", "S", "Seed of queries, groups and noise.")] = 0,
 ) -> Shown:
     """Compare methods on data at hand: error, time and memory.
@@ -37,14 +35,13 @@ def evaluate(
     Attributes are declared, or have D buckets between the bounds of the data,
     which is not private.
     """
-    preset = settings.name
-    at_least(1, repeats=repeats)
-    at_least(0, seed=seed)
+    options.at_least(1, repeats=repeats)
+    options.at_least(0, seed=seed)
     epsilons = inputs.epsilons(epsilon)
     methods = [None] if method is None else inputs.split(method, "--method")
     schema, people, about = _people(data, histogram, source, inputs.declared_schema(declared))
     workload = _workload(schema, queries, random, seed)
-    chosen = [evaluation.choose(name, schema, e, people.n, preset) for name in methods for e in epsilons]
+    chosen = [evaluation.choose(name, schema, e, people.n, str(settings)) for name in methods for e in epsilons]
     for mechanism, _ in chosen:
         evaluation.check_runs(mechanism, schema, workload)
     task, done = evaluation.Task.of(schema, people, workload), count(1)
@@ -58,10 +55,10 @@ def evaluate(
 
 
 def _people(
-    data: Path | None, histogram: Path | None, source: Source, declared: ahead_ldp.Schema | None
+    data: Path | None, histogram: Path | None, source: options.Source, declared: ahead_ldp.Schema | None
 ) -> tuple[ahead_ldp.Schema, simulation.Population, dict[str, Any]]:
     """The people of a file under their schema, and what is said about them."""
-    one_of(data=data, histogram=histogram)
+    options.one_of(data=data, histogram=histogram)
     if data is not None:
         records = inputs.read_records(data, source, declared)
         schema, bounds = records.schema, records.bounds
@@ -87,7 +84,7 @@ def _people(
 def _workload(schema: ahead_ldp.Schema, queries: Path | None, random: int | None, seed: int) -> workloads.Workload:
     if queries is None:
         drawn = 200 if random is None else random
-        at_least(1, random=drawn)
+        options.at_least(1, random=drawn)
         return workloads.random_workload(schema, drawn, evaluation.workload_rng(seed))
     if random is not None:
         raise ValueError("expected --queries or --random, got both")

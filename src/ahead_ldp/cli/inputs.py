@@ -138,16 +138,23 @@ def _between(name: str, column: NDArray[Any], buckets: int) -> Attribute:
     return real(name, lo, hi if hi > lo else lo + 1.0, buckets)
 
 
+def whole_numbers(entries: list[str], option: str) -> list[int]:
+    """Numbers, none below 1."""
+    text = ",".join(entries)
+    try:
+        numbers = [int(entry) for entry in entries]
+    except ValueError:
+        raise ValueError(f"expected whole numbers for {option}, got {text!r}") from None
+    if min(numbers) < 1:
+        raise ValueError(f"expected {option} >= 1, got {text!r}")
+    return numbers
+
+
 def bucket_counts(text: str | None, columns: int) -> list[int]:
     """The codes of each column, from one number for all or one for each."""
     if text is None:
         raise ValueError("expected --buckets where no attribute is declared by --attribute or --schema")
-    try:
-        counts = [int(entry) for entry in text.split(",")]
-    except ValueError:
-        raise ValueError(f"expected whole numbers for --buckets, got {text!r}") from None
-    if min(counts) < 1:
-        raise ValueError(f"expected --buckets >= 1, got {text!r}")
+    counts = whole_numbers(text.split(","), "--buckets")
     if len(counts) not in (1, columns):
         raise ValueError(f"expected one number of buckets, or {columns}, for --buckets, got {len(counts)}")
     return counts * columns if len(counts) == 1 else counts

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from ahead_ldp.cli.options import argument, group, option
+from ahead_ldp.cli.options import File, Texts, argument, group, option
 from ahead_ldp.cli.printing import Shown, note
 from ahead_ldp.service import issuer
 
@@ -25,7 +25,7 @@ def create(
 def enrol(
     directory: Office,
     count: Annotated[int | None, option("--count", "N", "People to make secrets for.")] = None,
-    secrets: Annotated[Path | None, option("--secrets", "FILE", "Secrets of your own, one a line.")] = None,
+    secrets: Annotated[File, option("--secrets", "FILE", "Secrets of your own, one a line.")] = None,
 ) -> None:
     """Enrol people, and print their one-time secrets.
 
@@ -61,7 +61,7 @@ def serve(
     host: Annotated[str, option("--host", "HOST", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, option("--port", "PORT", "Port to listen on.")] = 8441,
     allowed_origin: Annotated[
-        list[str] | None, option("--allowed-origin", "ORIGIN", "A site whose participant's page asks here; repeat it.")
+        Texts, option("--allowed-origin", "ORIGIN", "A site whose participant's page asks here; repeat it.")
     ] = None,
 ) -> None:
     """Sign for enrolled people, in a process of its own."""

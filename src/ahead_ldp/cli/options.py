@@ -17,6 +17,11 @@ import typer
 
 from ahead_ldp.cli.printing import Shown
 
+# Types of options that may be left out.
+Text = str | None
+Texts = list[str] | None
+File = Path | None
+
 
 def option(name: str, metavar: str, text: str, **more: Any) -> Any:
     """An option with a value."""
@@ -36,9 +41,9 @@ def argument(metavar: str, text: str) -> Any:
 _Json = Annotated[bool, flag("--json", "JSON on standard output, and nothing else there.")]
 Epsilon = Annotated[str, option("--epsilon", "E", "Privacy parameter of a report.")]
 Epsilons = Annotated[str, option("--epsilon", "E[,E...]", "Privacy parameters.")]
-Method = Annotated[str | None, option("--method", "M", "See `ahead methods`; left out, the best for the attributes.")]
-Data = Annotated[Path | None, option("--data", "FILE", "Records: .csv, .parquet or .npy.")]
-Columns = Annotated[str | None, option("--columns", "A,B", "Columns to take, in the order of the attributes.")]
+Method = Annotated[Text, option("--method", "M", "See `ahead methods`; left out, the best for the attributes.")]
+Data = Annotated[File, option("--data", "FILE", "Records: .csv, .parquet or .npy.")]
+Columns = Annotated[Text, option("--columns", "A,B", "Columns to take, in the order of the attributes.")]
 Repeats = Annotated[int, option("--repeats", "R", "Repetitions of groups and noise.")]
 Queries = Annotated[list[str], argument("QUERY", 'Such as "pay in 100000..120000".')]
 
@@ -48,19 +53,17 @@ class Declared:
     """Attributes, declared by text or by a file."""
 
     attribute: Annotated[
-        list[str] | None,
+        Texts,
         option("--attribute", "SPEC", "One attribute, such as pay=real,0,500000,512; repeat for more."),
     ] = None
-    schema: Annotated[Path | None, option("--schema", "FILE", "Attributes from a .toml or .json file.")] = None
+    schema: Annotated[File, option("--schema", "FILE", "Attributes from a .toml or .json file.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredBriefly(Declared):
     """The same with a shorter help."""
 
-    attribute: Annotated[
-        list[str] | None, option("--attribute", "SPEC", "One attribute, such as pay=real,0,500000,512.")
-    ] = None
+    attribute: Annotated[Texts, option("--attribute", "SPEC", "One attribute, such as pay=real,0,500000,512.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class Source:
     columns: Columns = None
     codes: Annotated[bool, flag("--codes", "The data are codes 0..D-1 already; needs --buckets.")] = False
     buckets: Annotated[
-        str | None, option("--buckets", "D[,D...]", "Codes of each attribute, where no attribute is declared.")
+        Text, option("--buckets", "D[,D...]", "Codes of each attribute, where no attribute is declared.")
     ] = None
 
 
@@ -81,11 +84,12 @@ class Settings:
     paper: Annotated[bool, flag("--paper", "The settings of the method's own paper.")] = False
     strong: Annotated[bool, flag("--strong", "The strongest known settings, where a method has them.")] = False
 
-    @property
-    def name(self) -> str:
-        """As the library calls them."""
+    def __post_init__(self) -> None:
+        """Refuse both."""
         if self.paper and self.strong:
             raise ValueError("expected --paper or --strong, got both")
+
+    def __str__(self) -> str:
         return "paper" if self.paper else "strong" if self.strong else "default"
 
 

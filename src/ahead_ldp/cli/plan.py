@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from ahead_ldp import mechanisms, plots
 from ahead_ldp.cli import drawing, inputs, printing
-from ahead_ldp.cli.options import Declared, Settings, option
+from ahead_ldp.cli.options import Declared, File, Settings, Text, option
 from ahead_ldp.cli.printing import Shown, Table, percent
 from ahead_ldp.engines import progress
 from ahead_ldp.research import accounting, evaluation, planner, targets
@@ -22,19 +22,19 @@ _START_USERS, _START_EPSILON = 100_000, "1"  # where a search begins
 
 def plan(
     *,
-    epsilon: Annotated[str | None, option("--epsilon", "E", "Privacy parameter; left out, solved for.")] = None,
+    epsilon: Annotated[Text, option("--epsilon", "E", "Privacy parameter; left out, solved for.")] = None,
     users: Annotated[
         int | None, option("--users", "N", "How many people will take part; left out, solved for.")
     ] = None,
     declared: Declared,
     method: Annotated[
-        str | None, option("--method", "M[,M...]", "Several, or 'all', are compared; left out, the default.")
+        Text, option("--method", "M[,M...]", "Several, or 'all', are compared; left out, the default.")
     ] = None,
     target: Annotated[
-        str | None, option("--target", "T", "Error that 95 % of random range answers keep: 1% or 0.01.")
+        Text, option("--target", "T", "Error that 95 % of random range answers keep: 1% or 0.01.")
     ] = None,
-    solve: Annotated[str | None, option("--solve", "WHAT", "users, epsilon, buckets or attributes.")] = None,
-    curve: Annotated[Path | None, option("--curve", "FILE", "Draw error against epsilon: .png, .svg or .pdf.")] = None,
+    solve: Annotated[Text, option("--solve", "WHAT", "users, epsilon, buckets or attributes.")] = None,
+    curve: Annotated[File, option("--curve", "FILE", "Draw error against epsilon: .png, .svg or .pdf.")] = None,
     delta: Annotated[
         float | None, option("--shuffle-delta", "D", "Also the central epsilon behind a shuffler, at this delta.")
     ] = None,
@@ -45,7 +45,7 @@ def plan(
     The error is simulated on reference populations; no data are read. With
     --target, the number of people or the epsilon that is left out is found.
     """
-    preset, schema = settings.name, inputs.declared_schema(declared)
+    schema = inputs.declared_schema(declared)
     if schema is None:
         raise ValueError("expected the attributes, by --attribute or --schema")
     methods = _methods(method)
@@ -56,7 +56,7 @@ def plan(
     if users is not None and users < 1:
         raise ValueError(f"expected users >= 1, got {users}")
     exact = float(inputs.epsilon(_START_EPSILON if epsilon is None else epsilon))
-    case = targets.Case(schema, _START_USERS if users is None else users, exact, methods[0], preset)
+    case = targets.Case(schema, _START_USERS if users is None else users, exact, methods[0], str(settings))
     if delta is not None:
         accounting.central_epsilon(case.epsilon, case.users, delta)  # refuses a bad delta before the long part
     evaluation.check_runs(_choose(case)[0], schema)

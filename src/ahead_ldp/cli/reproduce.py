@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ahead_ldp.cli import printing
-from ahead_ldp.cli.options import argument, at_least, check_engine, flag, option
+from ahead_ldp.cli.options import Texts, argument, at_least, check_engine, flag, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import progress
 from ahead_ldp.research.experiments import costs, counting, journal, sizes
@@ -19,7 +19,7 @@ from ahead_ldp.research.figures import reproduction
 def reproduce(
     *,
     out: Annotated[Path, option("--out", "DIR", "A folder; started again, it goes on there.")],
-    figures: Annotated[list[str] | None, argument("FIGURE", "fig5 to fig18, table3, or all; all if left out.")] = None,
+    figures: Annotated[Texts, argument("FIGURE", "fig5 to fig18, table3, or all; all if left out.")] = None,
     quick: Annotated[bool, flag("--quick", "Small sizes: a minute or two.")] = False,
     jobs: Annotated[int | None, option("--jobs", "J", "Processes; left out, one per core.")] = None,
     engine: Annotated[str, option("--engine", "E", "local, or spark for a cluster.")] = "local",

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ahead_ldp.cli import participant
-from ahead_ldp.cli.options import argument, at_least, flag, option
+from ahead_ldp.cli.options import File, Text, Texts, argument, at_least, flag, option
 from ahead_ldp.cli.printing import Shown, note
 from ahead_ldp.service import client as clients
 
@@ -34,29 +34,23 @@ def respond(
     url: Annotated[str, argument("URL", "Where the service is.")],
     campaign: Annotated[str, argument("CAMPAIGN", "Digest of the campaign, from your invitation.")],
     value: Annotated[
-        list[str] | None, option("--value", "NAME=V", "An answer, for scripts; others here may see it in `ps`.")
+        Texts, option("--value", "NAME=V", "An answer, for scripts; others here may see it in `ps`.")
     ] = None,
-    values: Annotated[str | None, option("--values", "FILE", "Answers as a JSON object; - is standard input.")] = None,
+    values: Annotated[Text, option("--values", "FILE", "Answers as a JSON object; - is standard input.")] = None,
     yes: Annotated[bool, flag("--yes", "Consent without being asked.")] = False,
     ledger: Annotated[
-        Path | None,
+        File,
         option("--ledger", "FILE", "What was answered so far.", envvar="AHEAD_LEDGER", show_envvar=True),
     ] = None,
-    field: Annotated[
-        list[str] | None, option("--field", "NAME=FIELD", "Your own name for what the campaign calls NAME.")
-    ] = None,
+    field: Annotated[Texts, option("--field", "NAME=FIELD", "Your own name for what the campaign calls NAME.")] = None,
     limit: Annotated[
-        list[str] | None, option("--limit", "FIELD=E", "Lifetime limit of a field; without one it is reported once.")
+        Texts, option("--limit", "FIELD=E", "Lifetime limit of a field; without one it is reported once.")
     ] = None,
     max_epsilon: Annotated[str, option("--max-epsilon", "E", "Refuse to give away more in one report.")] = "4",
     min_group: Annotated[int, option("--min-group", "N", "Refuse campaigns that count smaller groups.")] = 10,
-    mirror: Annotated[str | None, option("--mirror", "URL", "A second way to the campaign, to compare with.")] = None,
-    issuer: Annotated[
-        str | None, option("--issuer", "URL", "Who signs tokens, where the campaign asks for one.")
-    ] = None,
-    secret: Annotated[
-        Path | None, option("--secret", "FILE", "The secret that the issuer's operator gave you.")
-    ] = None,
+    mirror: Annotated[Text, option("--mirror", "URL", "A second way to the campaign, to compare with.")] = None,
+    issuer: Annotated[Text, option("--issuer", "URL", "Who signs tokens, where the campaign asks for one.")] = None,
+    secret: Annotated[File, option("--secret", "FILE", "The secret that the issuer's operator gave you.")] = None,
     jitter: Annotated[int, option("--jitter", "S", "Send at a random moment within this many seconds.")] = 30,
     withdraw: Annotated[bool, flag("--withdraw", "Take the answer back; until its wave closes.")] = False,
     opt_out: Annotated[bool, flag("--opt-out", "Withdraw, wipe what is unsent, answer nothing more.")] = False,

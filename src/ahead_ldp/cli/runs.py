@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import ahead_ldp
 from ahead_ldp import api
 from ahead_ldp.cli import drawing, inputs
-from ahead_ldp.cli.options import Declared, Epsilon, Method, Queries, Settings, Source, argument, flag, option
+from ahead_ldp.cli.options import Declared, Epsilon, Method, Queries, Settings, Source, Text, argument, flag, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.engines import layout, progress
 from ahead_ldp.engines import runs as stored
@@ -34,14 +34,14 @@ def collect(
     Reports are made by the device layer and cross the wire form. Questions,
     reports, tallies and the estimate are written; no true value is.
     """
-    preset, schema = settings.name, inputs.declared_schema(declared)
+    schema = inputs.declared_schema(declared)
     if schema is None and not source.codes:
         raise ValueError("expected declared bounds, by --attribute or --schema: they are never read from private data")
     exact = inputs.epsilon(epsilon)
     records = inputs.read_records(data, source, schema)
     people = api.People.of(records.columns, records.schema)
     expected = len(people) if users is None else users
-    mechanism, applied = evaluation.choose(method, records.schema, exact, expected, preset)
+    mechanism, applied = evaluation.choose(method, records.schema, exact, expected, str(settings))
     evaluation.check_runs(mechanism, records.schema)
     with progress.Bar("collecting") as bar:
         estimate = stored.collect_run(mechanism, records.schema, people, out, bar, parquet=parquet)
@@ -96,7 +96,7 @@ def plot(
     *,
     run: Run,
     out: Annotated[Path, option("--out", "FILE", "A .png, .svg or .pdf file.")],
-    columns: Annotated[str | None, option("--columns", "A[,B]", "One or two attributes; left out, all.")] = None,
+    columns: Annotated[Text, option("--columns", "A[,B]", "One or two attributes; left out, all.")] = None,
 ) -> Shown:
     """Draw the estimate of a collected run."""
     drawing.check_format(out, "--out")

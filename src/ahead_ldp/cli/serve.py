@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 from ahead_ldp.cli import printing
-from ahead_ldp.cli.options import flag, option
+from ahead_ldp.cli.options import File, Texts, flag, option
 from ahead_ldp.service import dashboard
 from ahead_ldp.service import store as stores
 from ahead_ldp.service.server import app, auth, config, embedded, logs, problems, service
@@ -22,10 +21,8 @@ FIRST = "first"
 class Given:
     """Where the settings come from, beside the environment."""
 
-    file: Annotated[Path | None, option("--config", "FILE", "Settings from a .toml file.")] = None
-    set_: Annotated[
-        list[str] | None, option("--set", "NAME=VALUE", "One setting, such as port=8440; repeat for more.")
-    ] = None
+    file: Annotated[File, option("--config", "FILE", "Settings from a .toml file.")] = None
+    set_: Annotated[Texts, option("--set", "NAME=VALUE", "One setting, such as port=8440; repeat for more.")] = None
 
     def settings(self) -> config.Settings:
         """The settings of file, environment and flags."""
@@ -99,7 +96,5 @@ def _opened(settings: config.Settings, migrate: bool = False) -> Iterator[stores
         store = stores.open_store(settings.store, migrate=migrate)
     except (stores.SchemaMismatch, stores.StoreUnavailable) as error:
         raise ValueError(f"the store cannot be opened: {error}") from None
-    try:
+    with closing(store):
         yield store
-    finally:
-        store.close()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from ahead_ldp.cli.options import argument, group, option
+from ahead_ldp.cli.options import Texts, argument, group, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.service import store as stores
 
@@ -41,7 +41,7 @@ def restore(
     file: Annotated[Path, argument("FILE", "A backup.")],
     url: Url,
     keep: Annotated[
-        list[str] | None,
+        Texts,
         option("--keep", "CAMPAIGN", "A campaign of which no wave was closed since; repeat for more."),
     ] = None,
     epoch: Annotated[int, option("--epoch", "N", "At least this number for the new epoch.")] = 0,
@@ -76,12 +76,8 @@ def _existing(url: str, migrate: bool = False) -> Iterator[stores.Store]:
     path = url.removeprefix("sqlite://").removeprefix("sqlite:")
     if not url.startswith("postgres") and not Path(path).exists():
         raise ValueError(f"expected a store, but there is no file {path}")
-    with _refusing():
-        store = stores.open_store(url, migrate=migrate)
-        try:
-            yield store
-        finally:
-            store.close()
+    with _refusing(), closing(stores.open_store(url, migrate=migrate)) as store:
+        yield store
 
 
 @contextmanager
