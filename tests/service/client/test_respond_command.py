@@ -16,7 +16,7 @@ import time
 import pytest
 
 from ahead_ldp.cli import main
-from ahead_ldp.cli.respond import introduction, parse_value
+from ahead_ldp.cli.participant import introduction, parse_value
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import ValueRefused
 from ahead_ldp.schema.attributes import as_schema
