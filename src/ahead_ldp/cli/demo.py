@@ -34,6 +34,7 @@ from ahead_ldp.schema.arrays import Ints
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.coding import encode
 from ahead_ldp.service.campaigns.audit import audit_url
+from ahead_ldp.service.campaigns.logs import LOGGER
 from ahead_ldp.service.client import HttpTransport, OwnerPolicy, privacy_sentence
 from ahead_ldp.service.client.crowd import Crowd, Visits
 from ahead_ldp.service.client.fleet import FleetReport, run_fleet_async
@@ -41,7 +42,6 @@ from ahead_ldp.service.client.views import fetch_campaign
 from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.server.config import Settings
 from ahead_ldp.service.server.embedded import start
-from ahead_ldp.service.server.logs import LOGGER
 from ahead_ldp.service.store import open_store
 
 PEOPLE = 100_000

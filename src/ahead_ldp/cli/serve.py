@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ahead_ldp.cli import printing
+from ahead_ldp.service.campaigns import logs
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import make_pages
-from ahead_ldp.service.server import logs
 from ahead_ldp.service.server.app import create_app
 from ahead_ldp.service.server.auth import Role
 from ahead_ldp.service.server.config import Settings, settings_table
 from ahead_ldp.service.server.embedded import make_server
-from ahead_ldp.service.server.problems import Problem
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store import SchemaMismatch, Store, StoreUnavailable, open_store
 

@@ -86,6 +86,8 @@ class OLH(SupportOracle):
         a, b, c = (unpack_integers(reports[:, 4 * i : 4 * i + 4]) for i in range(3))
         return a, b, c, unpack_integers(reports[:, 12:])
 
+    fields = _fields  # coefficients and hashed values, for screens of reports
+
     def _count(self, reports: Bytes) -> Ints:
         a, b, c, y = self._fields(reports)
         lo = -(-y * PRIME // self.law.g)  # h(x) == y exactly for residues in [lo, lo + width)

@@ -16,7 +16,7 @@ def overview(session: Session, estimate: Estimate, level: float = 0.95) -> dict[
     """Method, people, chain, and the distribution of every attribute."""
     return {
         "method": session.mechanism.name,
-        "people": _people(session),
+        "people": _people(estimate),
         "waves": len(session.history),
         "complete": session.estimate is not None,
         "consistent": estimate.consistent,
@@ -37,7 +37,7 @@ def _attribute(estimate: Estimate, attribute: Any, level: float) -> dict[str, An
 def answer_queries(session: Session, estimate: Estimate, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Answers to text queries, curves, histograms, quantiles and means; a bad query is a ``ValueError``."""
     level = float(asked["level"])
-    found: dict[str, Any] = {"people": _people(session), "waves": len(session.history), "level": level}
+    found: dict[str, Any] = {"people": _people(estimate), "waves": len(session.history), "level": level}
     if asked["queries"]:
         answers = estimate.ask(*asked["queries"], snap=asked["snap"])
         found["queries"] = answers.records(level)
@@ -60,8 +60,9 @@ def _mean(estimate: Estimate, attribute: str, level: float) -> dict[str, Any]:
     return {key: plain(value) for key, value in found.items()} | {"bias_not_included": bool(mean.bias_not_included)}
 
 
-def _people(session: Session) -> int:
-    return sum(tally.n for told in session.history for tally in told.values())
+def _people(estimate: Estimate) -> int:
+    assert estimate.provenance is not None
+    return estimate.provenance.people
 
 
 def _notes(estimate: Estimate) -> list[str]:
