@@ -22,7 +22,8 @@ from ahead_ldp.engines import archive
 from ahead_ldp.service import dashboard
 from ahead_ldp.service import store as stores
 from ahead_ldp.service.campaigns import audit as audits
-from ahead_ldp.service.server import config, embedded, logs
+from ahead_ldp.service.campaigns import logs
+from ahead_ldp.service.server import config, embedded
 
 PEOPLE, FEWEST, EPSILON = 100_000, 1000, 2.0
 

@@ -46,7 +46,9 @@ def collect(
     with progress.Bar("collecting") as bar:
         estimate = stored.collect_run(mechanism, records.schema, people, out, bar, parquet=parquet)
     about = {"method": mechanism.name, "settings": applied, "epsilon": float(exact), "people": len(people)}
-    return Shown({"run": str(out), **about, "waves": len(archive.read_questions(out))}, [estimate.summary(), f"written: {out}"])
+    return Shown(
+        {"run": str(out), **about, "waves": len(archive.read_questions(out))}, [estimate.summary(), f"written: {out}"]
+    )
 
 
 def query(

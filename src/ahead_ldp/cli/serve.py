@@ -12,7 +12,8 @@ from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import File, Texts, flag, option
 from ahead_ldp.service import dashboard
 from ahead_ldp.service import store as stores
-from ahead_ldp.service.server import app, auth, config, embedded, logs, problems, service
+from ahead_ldp.service.campaigns import logs, problems
+from ahead_ldp.service.server import app, auth, config, embedded, service
 
 FIRST = "first"
 

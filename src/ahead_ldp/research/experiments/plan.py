@@ -19,10 +19,10 @@ from ahead_ldp.device.canonical import digest
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.protocol.mechanism import Mechanism
-from ahead_ldp.protocol.registry import Registry
 from ahead_ldp.research.datasets.tables import DATASETS
 from ahead_ldp.research.evaluation import choose
 from ahead_ldp.schema.attributes import as_schema, codes
+from ahead_ldp.schema.registry import Registry
 
 SEED = 2021
 LAW = 1  # raised when people, queries or what is measured are made in another way: stored results are then run again

@@ -41,10 +41,10 @@ def pair_screens(oracle: SupportOracle, tally: Tally, sample: Iterable[Bytes]) -
     upper = upper[np.isfinite(upper)]
     if not upper.size:
         return {}
-    found: dict[str, float | None] = {"pairs_largest": largest_of(float(np.abs(upper).max()), 2 * upper.size)}
+    screens: dict[str, float | None] = {"pairs_largest": largest_of(float(np.abs(upper).max()), 2 * upper.size)}
     if isinstance(oracle, UnaryOracle):  # different pairs are uncorrelated
-        found["pairs_together"] = wilson_hilferty(float((upper**2).sum()), upper.size)
-    return found
+        screens["pairs_together"] = wilson_hilferty(float((upper**2).sum()), upper.size)
+    return screens
 
 
 def support(oracle: SupportOracle, rows: Bytes, cells: Ints) -> NDArray[np.float32]:  # -> (n, cells)

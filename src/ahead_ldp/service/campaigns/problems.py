@@ -57,8 +57,8 @@ class Problem(Exception):
     def record(self) -> dict[str, Any]:
         """The members of the document."""
         status, title = KINDS[self.kind]
-        found = {"type": problem_type(self.kind), "title": title, "status": status}
-        return {**found, "detail": self.detail} if self.detail else found
+        members = {"type": problem_type(self.kind), "title": title, "status": status}
+        return {**members, "detail": self.detail} if self.detail else members
 
     def body(self) -> bytes:
         """The document as bytes."""
@@ -77,14 +77,3 @@ class Problem(Exception):
 def problem_type(kind: str) -> str:
     """The type URI of a kind of problem."""
     return _NAMESPACE + kind
-
-
-def problem_responses(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    """The responses of a route that may fail in these ways, as OpenAPI describes them."""
-    found: dict[int | str, dict[str, Any]] = {}
-    for kind in kinds:
-        status, title = KINDS[kind]
-        text = found[status]["description"] + "; " + title if status in found else title
-        schema = {"$ref": "#/components/schemas/ProblemView"}
-        found[status] = {"description": text, "content": {MEDIA_TYPE: {"schema": schema}}}
-    return found
