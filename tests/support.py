@@ -89,6 +89,27 @@ def chi_square(counts: np.ndarray, probabilities: np.ndarray) -> float:
     return float((np.cbrt(ratio) - (1 - 2 / (9 * freedom))) / sqrt(2 / (9 * freedom)))
 
 
+@dataclasses.dataclass(frozen=True)
+class Recorded:
+    """A measured accuracy that no theory foretells, held as a regression: its value and that value's standard error.
+
+    It is measured once with many seeds, and measured anew where a change of the method moves it, which the change then
+    says. A better result breaks it like a worse one: a bound does not follow a result.
+    """
+
+    value: float
+    standard_error: float
+
+    def check(self, samples: Sequence[float] | np.ndarray, within: float = 4.0) -> None:
+        """The mean of independent samples is the recorded value, to four standard errors of both."""
+        mean = float(np.mean(samples))
+        own = float(np.std(samples, ddof=1)) / sqrt(len(samples))
+        off = abs(mean - self.value) / max(sqrt(own**2 + self.standard_error**2), 1e-300)
+        assert off < within, (
+            f"{mean:.4g} +- {own:.2g} against {self.value} +- {self.standard_error}: {off:.1f} errors off"
+        )
+
+
 # Domains.
 
 
