@@ -109,6 +109,11 @@ class Recorded:
             f"{mean:.4g} +- {own:.2g} against {self.value} +- {self.standard_error}: {off:.1f} errors off"
         )
 
+    def check_ratio(self, tops: Sequence[float] | np.ndarray, bottoms: Sequence[float] | np.ndarray) -> None:
+        """The ratio of two means over the same samples is the recorded one; its error is that of first order."""
+        top, bottom = np.asarray(tops), np.asarray(bottoms)
+        self.check((top - self.value * (bottom - bottom.mean())) / bottom.mean())
+
 
 # Domains.
 
