@@ -25,7 +25,7 @@ demo: $(STAMP)  ## collect salaries from synthetic people and answer range queri
 check: lint fast  ## the inner loop: ruff, mypy and the fast tests of every package
 
 fast: $(STAMP)  ## the fast tests alone: no Chromium, Java, Node or PostgreSQL
-	@$(PYTEST) -q -m "not slow and not soak and not bench"
+	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(PYTEST) -p xdist.plugin -q -m "not slow and not soak and not bench"
 
 test: lint system  ## lint, then the test suite
 	@$(PYTEST)

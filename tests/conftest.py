@@ -33,14 +33,22 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark what is slow. A line without parameters speaks for every case of its test."""
-    recorded = {line.split("\t")[1] for line in SLOW.read_text("utf-8").splitlines()}
+    """Mark what is slow, and begin with the files that take longest, so that no process waits for another at the end.
+
+    A line without parameters speaks for every case of its test.
+    """
+    recorded, by_file = set(), defaultdict(float)
+    for line in SLOW.read_text("utf-8").splitlines():
+        seconds, name = line.split("\t")
+        recorded.add(name)
+        by_file[name.partition("::")[0]] += float(seconds)
     for item in items:
         name = name_of(item.nodeid)
         parameters = getattr(item, "callspec", None)
         outside = OUTSIDE & set(item.fixturenames) or (parameters and "postgres" in parameters.params.values())
         if outside or not recorded.isdisjoint({name, name.partition("[")[0]}):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: -by_file[item.nodeid.partition("::")[0]])
 
 
 def name_of(nodeid: str) -> str:

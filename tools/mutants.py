@@ -44,7 +44,7 @@ ALSO = {
         "tests/mechanisms/ahead",
     ],
 }
-PRELOADED = ("numpy", "scipy.optimize", "scipy.special", "scipy.stats", "hypothesis", "pytest", "cryptography.fernet")
+PRELOADED = ("numpy", "scipy.optimize", "scipy.special", "scipy.stats", "pytest", "cryptography.fernet")
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -173,20 +173,12 @@ def run_tests(tree: Path, names: list[str], seconds: float) -> str | None:
     """How the tests failed, in a forked process that has the large packages loaded; None if they passed."""
     child = os.fork()
     if child == 0:
-        os.setsid()
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-        os.chdir(tree)
-        sys.path[:0] = [str(tree / "src"), str(tree)]
-        sys.dont_write_bytecode = True
-        os.environ["PYTHONPATH"] = str(tree / "src")
-        sink = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(sink, 1)
-        os.dup2(sink, 2)
-        import pytest
-
-        ring = "not slow and not soak and not bench"
-        code = pytest.main(["-q", "-x", "-n0", "-p", "no:cacheprovider", "--no-header", "-m", ring, *names])
-        os._exit(int(code))
+        code = 70
+        try:
+            code = _in_the_child(tree, names)
+        except BaseException as error:
+            os.write(2, f"{error!r}\n".encode())
+        os._exit(code)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -198,6 +190,23 @@ def run_tests(tree: Path, names: list[str], seconds: float) -> str | None:
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return "time"
+
+
+def _in_the_child(tree: Path, names: list[str]) -> int:
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    os.chdir(tree)
+    sys.path[:0] = [str(tree / "src"), str(tree)]
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONPATH"] = str(tree / "src")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none of them is needed, and some are slow to load
+    sink = os.open(os.environ.get("MUTANTS_OUTPUT", os.devnull), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.dup2(sink, 1)
+    os.dup2(sink, 2)
+    import pytest
+
+    ring = "not slow and not soak and not bench"
+    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--no-header", "-m", ring, *names]))
 
 
 def found_by(mutant: Mutant, tree: Path, seconds: float) -> str | None:

@@ -27,7 +27,7 @@ from tests.mechanisms.one_wave import (
     with_empty,
 )
 from tests.reference import hierarchies as slow
-from tests.support import PASS, examples, schema_of
+from tests.support import PASS, SIZES, examples, schema_of
 
 FORMS = {
     "paper": HH.paper("1"),
@@ -231,7 +231,7 @@ def test_strong_is_better_than_paper():
 
 
 @every_form
-@pytest.mark.parametrize("size", range(1, 71))
+@pytest.mark.parametrize("size", SIZES)
 def test_every_domain_size(mechanism, size):
     check_any_numbers(mechanism, schema_of(size), seed=size)
 

@@ -18,7 +18,7 @@ from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import prefix_workload, true_answers
 from tests.mechanisms.one_wave import check_any_numbers, check_record, ranges
 from tests.reference.expectation_maximisation import expectation_maximisation, square_wave
-from tests.support import Recorded, schema_of
+from tests.support import SIZES, Recorded, schema_of
 
 FORMS = {"paper": SW.paper("1"), "strong": SW.strong("1")}
 every_form = pytest.mark.parametrize("mechanism", FORMS.values(), ids=FORMS)
@@ -126,7 +126,7 @@ def test_apportion():
 
 
 @every_form
-@pytest.mark.parametrize("size", range(1, 71))
+@pytest.mark.parametrize("size", SIZES)
 def test_every_domain_size(mechanism, size):
     check_any_numbers(mechanism, schema_of(size), seed=size)
 
