@@ -17,7 +17,7 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 SLOW = Path(__file__).with_name("slow.tsv")
-LIMIT = 0.25  # seconds: one case of a test that takes longer, on idle cores, is slow
+LIMIT = 0.1  # seconds: one case of a test that takes longer, on idle cores, is slow
 OUTSIDE = {"chromium", "engine", "fragile", "npm", "postgres", "small_disk"}  # fixtures: a program beside Python
 
 

@@ -154,8 +154,8 @@ def random_boxes(sizes: Sequence[int], count: int, rng: np.random.Generator, who
     return np.sort(ends, axis=-1)
 
 
-# 1 to 70 codes: the small ones, powers of the fan-outs 2 to 5 with their neighbours, a square and primes. The others, where
-# no tree has a level more and no cell is of another kind, are in `make soak`.
+# 1 to 70 codes: the small ones, powers of the fan-outs 2 to 5 with their neighbours, a square and primes. The others,
+# where no tree has a level more and no cell is of another kind, are in `make soak`.
 _EDGES = {*range(1, 10), 15, 16, 17, 25, 26, 27, 28, 31, 32, 33, 37, 49, 63, 64, 65, 70}
 SIZES = [size if size in _EDGES else pytest.param(size, marks=pytest.mark.soak) for size in range(1, 71)]
 
