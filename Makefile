@@ -1,7 +1,12 @@
-# Everything runs from .venv, which is built from requirements.lock on first use.
+# Everything runs from .venv, which is built from requirements.lock on first use. PYTHON=python3.13 has its own,
+# .venv-3.13, where it is another version than python3; NEWEST=1 takes the newest dependencies in place of the lock.
 PYTHON ?= python3
-BIN := .venv/bin
-STAMP := .venv/.installed
+version = $(shell $(1) -c 'import sys; print("{}.{}".format(*sys.version_info))')
+SAME := $(if $(filter file,$(origin PYTHON)),same,$(filter $(call version,$(PYTHON)),$(call version,python3)))
+VENV := .venv$(if $(NEWEST),-newest)$(if $(SAME),,-$(call version,$(PYTHON)))
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
 MAKEFLAGS += --no-print-directory
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -9,7 +14,7 @@ SOAK := tests/device tests/schema/test_attributes.py tests/schema/test_queries.p
 	tests/partitions/test_covers.py tests/partitions/test_summed_area.py tests/estimates/solvers/test_norm_sub.py tests/mechanisms/ahead/test_ahead.py tests/service/store \
 	tests/service/system
 .DEFAULT_GOAL := help
-.PHONY: help demo test system lint format bench soak docs lock clean
+.PHONY: help demo check fast test system lint format rings coverage mutants bench soak docs lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,8 +22,25 @@ help:  ## list the targets
 demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
 	@$(BIN)/python -m ahead_ldp demo $(if $(KEEP),--keep)
 
+check: lint fast  ## the inner loop: ruff, mypy and the fast tests of every package
+
+fast: $(STAMP)  ## the fast tests alone: no Chromium, Java, Node or PostgreSQL
+	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(PYTEST) -p xdist.plugin -q -m "not slow and not soak and not bench"
+
 test: lint system  ## lint, then the test suite
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+	@$(PYTEST)
+
+rings: system  ## run the suite and record in tests/slow.tsv which tests are slow (idle cores)
+	@$(PYTEST) --record-slow
+
+coverage: $(STAMP)  ## the branches that the fast tests reach, with a floor
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q -n auto --maxprocesses 4 --dist loadgroup -m "not slow and not soak and not bench"
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+mutants: $(STAMP)  ## small mistakes put into the code at random: which of them do the tests find?
+	@$(BIN)/python -m tools.mutants
 
 system: $(STAMP)  ## install what the tests need beside Python: Chromium, Java, Node (where this user may)
 	@$(BIN)/python -m tools.system
@@ -37,6 +59,7 @@ bench: $(STAMP)  ## measure speed and memory beside other packages
 
 soak: $(STAMP)  ## the randomised tests with new and many more examples, and the long ones
 	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n auto --maxprocesses 4 -m "not bench" $(SOAK)
+	@$(PYTEST) -m soak $(addprefix --deselect ,$(SOAK))
 
 docs: $(STAMP)  ## write the generated parts of the documentation and check every link
 	@$(BIN)/python -m tools.docs
@@ -46,13 +69,17 @@ lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv)
 	  --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements.lock
 
 clean:  ## remove .venv and everything generated
-	rm -rf .venv build dist htmlcov .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* build dist htmlcov .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
-	@echo "installing into .venv (only when pyproject.toml or requirements.lock changed)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing into $(VENV) (only when pyproject.toml or requirements.lock changed)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+ifdef NEWEST
+	@$(BIN)/python -m pip install --quiet --upgrade --editable ".[fast,plot,frames,server,postgres,batch,spark,dev]"
+else
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+endif
 	@touch $@

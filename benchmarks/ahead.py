@@ -88,7 +88,10 @@ def two_attributes(sizes: Sizes) -> Part:
     built = cpu_s(build, min(sizes.repeats, 3))
     first = fresh_cpu_s(build, asker(shape, ranges(shape, QUERIES)), 2)
     name = f"2-dim, {sizes.side} x {sizes.side}, {sizes.people_2d:,} people"
-    rows = [(f"{name}: build", seconds(built), "", ""), (f"{QUERIES} first answers", seconds(first), "", "")]
+    rows: list[tuple[str, ...]] = [
+        (f"{name}: build", seconds(built), "", ""),
+        (f"{QUERIES} first answers", seconds(first), "", ""),
+    ]
     target = at_most("AHEAD 2-dim build and 200 first answers", built + first, 2, "s")
     return rows, [target], {"2-dim build": built, "2-dim first": first}
 

@@ -1,9 +1,84 @@
-"""Hypothesis draws the same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones."""
+"""Two settings of every run: which examples Hypothesis draws, and which tests are slow.
+
+Hypothesis draws the same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones. A test is slow, and not
+in `make check`, if it uses a program beside Python or if tests/slow.tsv has its seconds; `make rings` writes that file.
+"""
 
 import os
+import re
+from collections import defaultdict
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
-settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+SLOW = Path(__file__).with_name("slow.tsv")
+LIMIT = 0.1  # seconds: one case of a test that takes longer, on idle cores, is slow
+OUTSIDE = {"chromium", "engine", "fragile", "npm", "postgres", "small_disk"}  # fixtures: a program beside Python
+
+
+def pytest_addoption(parser):
+    parser.addoption("--record-slow", action="store_true", help="write tests/slow.tsv from this run")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "xdist_group(name): tests that run in one process")
+    if config.getoption("record_slow") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recording(), "recording")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark what is slow, and begin with the files that take longest, so that no process waits for another at the end.
+
+    A line without parameters speaks for every case of its test.
+    """
+    recorded, by_file = set(), defaultdict(float)
+    for line in SLOW.read_text("utf-8").splitlines():
+        seconds, name = line.split("\t")
+        recorded.add(name)
+        by_file[name.partition("::")[0]] += float(seconds)
+    for item in items:
+        name = name_of(item.nodeid)
+        parameters = getattr(item, "callspec", None)
+        outside = OUTSIDE & set(item.fixturenames) or (parameters and "postgres" in parameters.params.values())
+        if outside or not recorded.isdisjoint({name, name.partition("[")[0]}):
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: -by_file[item.nodeid.partition("::")[0]])
+
+
+def name_of(nodeid: str) -> str:
+    """The name without the process group that xdist writes behind it."""
+    return re.sub(r"@[a-z]+$", "", nodeid)
+
+
+class Recording:
+    """The seconds of every case, summed over its set-up, call and tear-down."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[name_of(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self):
+        SLOW.write_text("".join(slow_lines(self.seconds)), "utf-8")
+
+
+def slow_lines(seconds: dict[str, float], limit: float = LIMIT) -> list[str]:
+    """The slow cases with their seconds, the slowest first; a test whose cases are all slow is one line."""
+    cases: dict[str, list[str]] = defaultdict(list)
+    for name in seconds:
+        cases[name.partition("[")[0]].append(name)
+    found: list[tuple[float, str]] = []
+    for test, names in cases.items():
+        slow = [name for name in names if seconds[name] > limit]
+        if slow and len(slow) == len(names):
+            found.append((sum(seconds[name] for name in names), test))
+        else:
+            found += [(seconds[name], name) for name in slow]
+    return [f"{time:.1f}\t{name}\n" for time, name in sorted(found, key=lambda line: (-line[0], line[1]))]

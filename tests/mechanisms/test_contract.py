@@ -60,7 +60,8 @@ def play(
     counts = rng.multinomial(people, (weight / weight.sum()).reshape(-1)).reshape(schema.sizes)
     groups = mechanism.groups(schema)
     parts = Population.of_histogram(counts).divide(groups, rng) if people and groups else {}
-    waves, history = [], []
+    waves: list[Wave] = []
+    history: list[Tallies] = []
     run = mechanism.run(schema)
     try:
         wave = next(run)

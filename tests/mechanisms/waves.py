@@ -22,7 +22,8 @@ def drive(
     mechanism: Mechanism, schema: Schema, tell: Callable[[int, str, Question], Tally]
 ) -> tuple[Estimate, list[Wave], list[Tallies]]:
     """The estimate, all waves and what was told: ``tell(wave, group, question)``."""
-    run, waves, history = mechanism.run(schema), [], []
+    history: list[Tallies] = []
+    run, waves = mechanism.run(schema), []
     try:
         waves.append(next(run))
         while True:

@@ -54,7 +54,7 @@ def error_over_variance(scale: float = 1.0) -> tuple[float, float]:
     task = Task.of(SCHEMA, PEOPLE, point_workload(SCHEMA))
     found = measure(task, mechanism, 200, seed=3).mse
     expected = scale * np.mean(oracle.variance(PEOPLE.n, COUNTS / COUNTS.sum()))
-    return found.mean / expected, found.std / np.sqrt(200) / expected
+    return float(found.mean / expected), float(found.std / np.sqrt(200) / expected)
 
 
 def test_error_is_the_variance_of_a_flat_oracle():

@@ -17,7 +17,7 @@ from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, point_workload, random_workload, true_answers
-from tests.support import examples, schema_of
+from tests.support import PASS, Recorded, examples, schema_of
 
 
 def bell(size: int, n: int) -> np.ndarray:
@@ -222,12 +222,21 @@ def test_more_waves_find_spikes():
 # Errors.
 
 
-@pytest.mark.parametrize(("make", "epsilon"), [(bell, 0.5), (heaps, 1.0)])
-def test_intervals_hold_the_truth_as_often_as_they_say(make, epsilon):
+@pytest.mark.parametrize(
+    ("make", "epsilon", "coverage", "squares"),
+    [
+        (bell, 0.5, Recorded(0.998, 0.0008), Recorded(0.251, 0.021)),
+        (heaps, 1.0, Recorded(0.976, 0.0032), Recorded(0.665, 0.037)),
+    ],
+)
+def test_intervals_hold_the_truth_as_often_as_they_say(make, epsilon, coverage, squares):
     """60 runs: at least 89 % inside on average over queries, and intervals at most twice as wide as needed.
 
     Errors a third too small would hold 81 % of the answers about heaps. Smooth people get wider intervals than they
-    need, because reports cannot rule out heaps on scales that they do not resolve.
+    need, because reports cannot rule out heaps on scales that they do not resolve. So theory's 95 % and 1 are not
+    met: what is recorded, over 120 runs, is how often 95 % intervals hold the truth, and squared errors in units of
+    what is promised. A standard error 30 % larger or smaller moves the latter by 0.17 and more: 3 standard errors here
+    for heaps, 4 for the bell.
     """
     histogram, inside, ratio, used = make(128, 100_000), [], [], []
     workload = random_workload((128,), 40, np.random.default_rng(1))
@@ -238,11 +247,12 @@ def test_intervals_hold_the_truth_as_often_as_they_say(make, epsilon):
         ).answer(workload)
         low, high = found.interval(0.95)
         inside.append(np.mean((low <= truth) & (truth <= high)))
-        ratio.append((found.values - truth) ** 2 / found.standard_error**2)
+        ratio.append(np.mean((found.values - truth) ** 2 / found.standard_error**2))
         used.append(np.abs(found.values - truth) / found.half_width(0.95))
     assert np.mean(inside) > 0.89
     assert np.quantile(used, 0.95) > 0.5
-    assert 0.2 < np.mean(ratio) < 1.6, "squared errors in units of what is promised"
+    coverage.check(inside)
+    squares.check(ratio)
 
 
 def test_errors_are_those_of_the_joint_draws():
@@ -267,14 +277,21 @@ def test_without_reports_nothing_is_known():
     assert estimate.joint_errors(point_workload((32,))) is None
 
 
-def test_inside_an_undivided_cell_the_error_grows():
-    """2,000 people at epsilon 0.1 resolve four cells: an end inside one of them costs more than its noise."""
+def test_every_code_has_an_error_and_what_cells_resolve_is_held():
+    """2,000 people at epsilon 0.5 resolve no single code, but quarters of the domain.
+
+    No more is promised: a heap of 28 % on the first code is taken for part of a smooth crowd, 4.5 standard errors off.
+    """
     histogram = heaps(64, 2_000)
     estimate = run_simulation(
         Adaptive(epsilon=0.5), schema_of(64), Population.of_histogram(histogram), np.random.default_rng(5)
     )
     found = estimate.answer(point_workload((64,)))
-    assert (found.standard_error[1:] > 0).all()
+    assert (found.standard_error > 0).all()
+    quarters = Workload.from_codes([64], [[[a, a + 15]] for a in (0, 16, 32, 48)])
+    found = estimate.answer(quarters)
+    assert (np.abs(found.values - true_answers(quarters, histogram)) < PASS * found.standard_error).all()
+    assert found.standard_error.max() < 0.2, "nor is nothing known"
 
 
 # Other methods' tallies.

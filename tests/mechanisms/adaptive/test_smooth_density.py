@@ -12,7 +12,7 @@ from ahead_ldp.mechanisms.adaptive.cell_estimates import CellData, CellReports
 from ahead_ldp.mechanisms.adaptive.smooth_density import CellEstimates, smooth_density
 from ahead_ldp.oracles import make_oracle
 from tests.reference import smooth_density as slow
-from tests.support import PASS, examples
+from tests.support import PASS, Recorded, examples
 
 
 def told(f: np.ndarray, borders: list[int], sd: float, rng: np.random.Generator | None = None) -> CellEstimates:
@@ -51,9 +51,12 @@ def test_a_bell_is_found_from_exact_cells(d):
 
 
 def test_an_even_density_is_not_bent_by_noise():
-    """Where nothing says that there is a trend, none is fitted: half of the error of two free coefficients."""
+    """Where nothing says that there is a trend, little of one is fitted: less than half the error of two free ones.
+
+    Recorded over 200 seeds. 40 seeds know the ratio to 0.04: a prior that shrinks nothing (1) is far out.
+    """
     f, wrong = np.full(128, 1 / 128), []
-    for seed in range(10):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         given = [told(f, even(128, 8), 0.05, rng), told(f, even(128, 4), 0.05, rng)]
         law = smooth_density(128, given).laws[0]
@@ -62,8 +65,9 @@ def test_an_even_density_is_not_bent_by_noise():
         free = np.linalg.lstsq(effect, data.residual(f), rcond=None)[0]
         bent = f * (1 + (law.basis[:, :2] - f @ law.basis[:, :2]) @ free)
         wrong.append([np.mean(np.cumsum(x - f) ** 2) for x in (law.frequencies, bent)])
-    kept, bent = np.mean(wrong, axis=0)
-    assert kept < 0.5 * bent
+    kept, bent = np.transpose(wrong)
+    assert kept.mean() < 0.5 * bent.mean()
+    Recorded(0.41, 0.019).check_ratio(kept, bent)
 
 
 def test_it_does_not_mind_the_direction():

@@ -39,7 +39,9 @@ def correlated(sizes: tuple[int, ...], people: int, seed: int) -> np.ndarray:
 
 def estimated(sizes: tuple[int, ...], seed: int = 0, epsilon: float = 2.0, **choices: object) -> PairEstimate:
     people = Population.of_records(correlated(sizes, 20_000, seed), sizes)
-    return run_simulation(LLE(epsilon=epsilon, **choices), schema_of(*sizes), people, np.random.default_rng(seed))
+    found = run_simulation(LLE(epsilon=epsilon, **choices), schema_of(*sizes), people, np.random.default_rng(seed))
+    assert isinstance(found, PairEstimate)
+    return found
 
 
 # Waves and groups.

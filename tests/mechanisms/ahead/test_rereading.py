@@ -80,7 +80,9 @@ def dense_parts(found: Solved) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     The covariance is that at even frequencies, as known when nothing is; pinv where estimates sum to 1 anyway.
     """
     tree = found.tree
-    inside = ((tree.lo[:, None] <= tree.lo[tree.leaves]) & (tree.hi[tree.leaves] <= tree.hi[:, None])).all(axis=2)
+    inside: np.ndarray = ((tree.lo[:, None] <= tree.lo[tree.leaves]) & (tree.hi[tree.leaves] <= tree.hi[:, None])).all(
+        axis=2
+    )
     design = np.vstack([inside[m.nodes] for m in found.measurements]).astype(float)
     precision, start = np.zeros((len(design), len(design))), 0
     for m in found.measurements:

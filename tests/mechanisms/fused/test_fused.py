@@ -16,7 +16,7 @@ from ahead_ldp.research.evaluation import Task, run_trial
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, fixed_volume_workload, point_workload, random_workload, true_answers
 from tests.mechanisms.waves import drive
-from tests.support import schema_of
+from tests.support import Recorded, schema_of
 
 GRIDS = ("coarse", "middle", "again", "fine")
 
@@ -209,15 +209,18 @@ def test_short_ranges_and_points_do_not_pay():
 def test_pairs_tell_what_margins_cannot():
     """Without the pairs' reports the answers are products, which are far off at r = 0.9."""
     task = task_of((32, 32), 0.9, 300_000)
-    mechanism = Fused(epsilon=1)
-    history = run_simulation(mechanism, task.schema, task.people, np.random.default_rng(9)).provenance.history
-    full = finish(mechanism, task.schema, history).answer(task.workload).values
-    without = [{g: Tally.empty(t.counts.size) if "-" in g else t for g, t in wave.items()} for wave in history]
-    alone = finish(mechanism, task.schema, without)
-    found = alone.answer(task.workload)
-    assert np.mean((full - task.truth) ** 2) < np.mean((found.values - task.truth) ** 2) / 10
-    inside = np.abs(found.values - task.truth) <= 2 * found.spread
-    assert inside.mean() > 0.9, "Frechet's bounds hold what is not known"
+    mechanism, squares = Fused(epsilon=1), []
+    for seed in range(9, 15):
+        history = run_simulation(mechanism, task.schema, task.people, np.random.default_rng(seed)).provenance.history
+        full = finish(mechanism, task.schema, history).answer(task.workload).values
+        without = [{g: Tally.empty(t.counts.size) if "-" in g else t for g, t in wave.items()} for wave in history]
+        alone = finish(mechanism, task.schema, without)
+        found = alone.answer(task.workload)
+        squares.append([np.mean((x - task.truth) ** 2) for x in (full, found.values)])
+        inside = np.abs(found.values - task.truth) <= 2 * found.spread
+        assert inside.mean() > 0.9, "Frechet's bounds hold what is not known"
+    full_error, alone_error = np.mean(squares, axis=0)  # one run in six, the first here, has 1/24 alone
+    assert full_error < alone_error / 50
     table = alone.model.pairs[0, 1].table
     np.testing.assert_allclose(table, np.outer(table.sum(axis=1), table.sum(axis=0)), atol=1e-9)
 
@@ -243,11 +246,20 @@ def test_nominal_attributes_and_missing_values_depend_too():
 # How sure it is.
 
 
-@pytest.mark.parametrize(("sizes", "r"), [((64, 64), 0.0), ((64, 64), 0.8), ((32, 32, 32), 0.6)], ids=str)
-def test_intervals_hold_the_truth_as_often_as_they_say(sizes, r):
+@pytest.mark.parametrize(
+    ("sizes", "r", "whole", "halved"),
+    [
+        ((64, 64), 0.0, Recorded(0.995, 0.0022), Recorded(0.911, 0.0115)),
+        ((64, 64), 0.8, Recorded(0.994, 0.0028), Recorded(0.909, 0.012)),
+        ((32, 32, 32), 0.6, Recorded(0.991, 0.0062), Recorded(0.928, 0.017)),
+    ],
+    ids=str,
+)
+def test_intervals_hold_the_truth_as_often_as_they_say(sizes, r, whole, halved):
     """8 repetitions of 100 boxes: errors of one repetition go together, so 95 % is met but for 6 points.
 
-    Some that are twice as wide as these would be found out, too.
+    Theory's 95 % and, for intervals of half the width, 67 % are exceeded: intervals are wider than these answers need,
+    since they allow for rougher dependence. By how much is recorded over 32 repetitions (12 of three attributes).
     """
     task, inside, half = task_of(sizes, r, 300_000), [], []
     for k in range(8):
@@ -257,7 +269,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(sizes, r):
         inside.append(off <= 1.96 * answers.spread)
         half.append(off <= 0.98 * answers.spread)
     assert np.mean(inside) > 0.89
-    assert np.mean(half) < 0.96
+    whole.check(np.mean(inside, axis=1))
+    halved.check(np.mean(half, axis=1))
 
 
 def test_joint_draws_have_the_answers_spread():

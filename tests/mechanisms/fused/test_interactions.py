@@ -8,6 +8,7 @@ from scipy.stats import multivariate_normal
 from ahead_ldp.estimates.solvers.proportional_fitting import fit_margins
 from ahead_ldp.mechanisms.fused.grid_reports import GridReport
 from ahead_ldp.mechanisms.fused.interactions import Basis, fit_interaction, misfit
+from tests.support import Recorded
 
 BINS, GRID = 32, 8
 EVEN = np.full(BINS, 1 / BINS)
@@ -114,15 +115,18 @@ def test_shrinkage_beats_the_grid_itself_whatever_the_dependence(r):
     assert (off**2).mean() < (raw**2).mean() / 5
 
 
-@pytest.mark.parametrize("r", [0.0, 0.5, 0.8])
-def test_errors_are_as_large_as_they_say(r):
-    """Mean squares of errors over what was said, over 30 reports of 60 boxes: at most twice, and no less than 1/8.
+@pytest.mark.parametrize(
+    ("r", "recorded"), [(0.0, Recorded(0.222, 0.024)), (0.5, Recorded(0.277, 0.032)), (0.8, Recorded(0.423, 0.055))]
+)
+def test_errors_are_as_large_as_they_say(r, recorded):
+    """Mean squares of errors over what was said, over 30 reports of 60 boxes: 1 in theory, and no more.
 
-    More is said than is needed where there is no dependence: errors allow for a rougher one than the likeliest.
+    More is said than is needed, most where there is no dependence: errors allow for a rougher one than the likeliest.
+    How much more is recorded over 100 reports; 30 of them know it to a fifth or a quarter.
     """
     off, said, _ = errors_of(r, 0.2 / GRID**4, 30)
-    ratio = (off**2).mean() / said.mean()
-    assert 0.125 < ratio < 2
+    recorded.check_ratio((off**2).mean(axis=1), said.mean(axis=1))
+    assert (off**2).mean() < said.mean()
 
 
 def blocks(seed=8):

@@ -28,7 +28,7 @@ from tests.mechanisms.one_wave import (
     with_empty,
 )
 from tests.reference import hierarchies as slow
-from tests.support import PASS, domains, examples, random_boxes, schema_of
+from tests.support import PASS, SIZES, domains, examples, random_boxes, schema_of
 
 FORMS = {
     "paper": HIO.paper("1"),
@@ -169,7 +169,7 @@ def test_two_attributes_strong_is_better_than_paper():
 
 
 @every_form
-@pytest.mark.parametrize("size", range(1, 71))
+@pytest.mark.parametrize("size", SIZES)
 def test_every_domain_size(mechanism, size):
     check_any_numbers(mechanism, schema_of(size), seed=size)
 

@@ -18,7 +18,7 @@ from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import prefix_workload, true_answers
 from tests.mechanisms.one_wave import check_any_numbers, check_record, ranges
 from tests.reference.expectation_maximisation import expectation_maximisation, square_wave
-from tests.support import schema_of
+from tests.support import SIZES, Recorded, schema_of
 
 FORMS = {"paper": SW.paper("1"), "strong": SW.strong("1")}
 every_form = pytest.mark.parametrize("mechanism", FORMS.values(), ids=FORMS)
@@ -93,15 +93,19 @@ def test_smoothing_loses_on_heaps():
 
 @every_form
 def test_standard_errors_are_of_the_right_size(mechanism):
-    """Root mean square of (answer - truth) / error over ranges and runs is about 1; smoothing adds bias."""
+    """Mean square of (answer - truth) / error over ranges and runs: 1 in theory, and more where smoothing adds bias.
+
+    Recorded over 200 runs. 25 runs know it to 0.37 with smoothing and 0.17 without.
+    """
     size, histogram = 32, beta_5_2(32, 4000)
     workload = ranges((0, 10), (5, 20), (12, 22), (25, 31), (15, 31), size=size)
     truth, rng, off = true_answers(workload, histogram), np.random.default_rng(5), []
     for _ in range(25):
         found = run_simulation(mechanism, schema_of(size), Population.of_histogram(histogram), rng).answer(workload)
-        off.append((found.values - truth) / found.standard_error)
+        off.append(np.mean(((found.values - truth) / found.standard_error) ** 2))
         assert (found.bias_not_included == mechanism.smooth).all()
-    assert 0.7 < np.sqrt(np.mean(np.square(off))) < (1.8 if mechanism.smooth else 1.35)
+    (Recorded(1.68, 0.13) if mechanism.smooth else Recorded(1.12, 0.064)).check(off)
+    assert mechanism.smooth or 0.7 < np.sqrt(np.mean(off)) < 1.35
 
 
 def test_the_same_reports_give_the_same_errors():
@@ -122,7 +126,7 @@ def test_apportion():
 
 
 @every_form
-@pytest.mark.parametrize("size", range(1, 71))
+@pytest.mark.parametrize("size", SIZES)
 def test_every_domain_size(mechanism, size):
     check_any_numbers(mechanism, schema_of(size), seed=size)
 

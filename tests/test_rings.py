@@ -1,0 +1,64 @@
+"""The rings themselves: what is slow is recorded for tests that exist, and every package has fast ones."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import OUTSIDE, SLOW, slow_lines
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = sorted(
+    path.parent.relative_to(ROOT / "src" / "ahead_ldp").as_posix()
+    for path in (ROOT / "src" / "ahead_ldp").glob("*/**/__init__.py")
+)
+
+
+def recorded() -> set[str]:
+    return {line.split("\t")[1] for line in SLOW.read_text("utf-8").splitlines()}
+
+
+def functions_of(path: Path) -> list[ast.FunctionDef]:
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+
+
+def fast_tests(package: str) -> list[str]:
+    """Tests of a package, or of the one that it is part of, that are not slow in any case and need no program."""
+    slow = {name.partition("[")[0] for name in recorded()}
+    folder = ROOT / "tests" / package
+    while not folder.exists():
+        folder = folder.parent
+    found = []
+    for path in sorted(folder.rglob("test_*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        for test in functions_of(path):
+            arguments = {argument.arg for argument in test.args.args}
+            if f"{file}::{test.name}" not in slow and not arguments & OUTSIDE:
+                found.append(f"{file}::{test.name}")
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_has_fast_tests(package):
+    assert fast_tests(package), f"`make check` would not touch {package}: it needs a fast test"
+
+
+def test_what_is_recorded_as_slow_is_there():
+    """A test that was renamed or removed has no line: `make rings` writes the file anew."""
+    known: dict[str, set[str]] = {}
+    for name in recorded():
+        file, test = name.partition("[")[0].split("::")[:2]
+        if file not in known:
+            path = ROOT / file
+            known[file] = {found.name for found in functions_of(path)} if path.exists() else set()
+        assert test in known[file] or test.startswith("Test"), name
+
+
+def test_slow_cases_stand_for_their_test_where_all_are_slow():
+    seconds = {"a.py::one[x]": 2.0, "a.py::one[y]": 0.5, "a.py::two[x]": 1.0, "a.py::two[y]": 0.1, "a.py::three": 0.2}
+    assert slow_lines(seconds, 0.25) == ["2.5\ta.py::one\n", "1.0\ta.py::two[x]\n"]
+    assert slow_lines(seconds, 0.15)[-1] == "0.2\ta.py::three\n"
