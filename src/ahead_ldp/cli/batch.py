@@ -202,7 +202,6 @@ def estimate(
         so_far, waves, finished = campaigns.read_estimate(directory)
     if out is not None:
         so_far.save(out)
-    return Shown(
-        {**inputs.about(directory, so_far), "waves": waves, "finished": finished},
-        [so_far.summary(), f"after {waves} waves, {'all of them' if finished else 'not all of them'}"],
-    )
+    record = {**inputs.about(directory, so_far), "waves": waves, "finished": finished}
+    last = f"after {waves} waves, {'all of them' if finished else 'not all of them'}"
+    return Shown(record, inputs.summary(so_far, last))
