@@ -12,10 +12,10 @@ from ahead_ldp.engines.progress import Bar
 from ahead_ldp.research.datasets import DATASETS, SHAPES, data_folder, dataset
 from ahead_ldp.research.experiments import journal
 from ahead_ldp.research.experiments.comparing import Recommendation, comparison, fitting, overall, recommend
-from ahead_ldp.research.experiments.local import run_cells
 from ahead_ldp.research.experiments.plan import Data, Figure
 from ahead_ldp.research.experiments.results import Measured, write_tables
-from ahead_ldp.research.figures.comparison_page import write_comparison
+from ahead_ldp.research.experiments.running import run_cells
+from ahead_ldp.research.figures.report import write_comparison
 from ahead_ldp.research.figures.reproduction import JOURNAL
 
 

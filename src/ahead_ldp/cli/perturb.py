@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ahead_ldp.cli import inputs, printing
-from ahead_ldp.engines.holding import Answered, answer_table
 from ahead_ldp.engines.jobs import Job
 from ahead_ldp.engines.layout import REPORTS
-from ahead_ldp.engines.perturb import Plan
+from ahead_ldp.engines.perturb import Answered, Plan, answer_table
 from ahead_ldp.engines.spark_holding import answer_frame, read_frame
 from ahead_ldp.engines.spark_session import spark_session
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from ahead_ldp.cli import printing
 from ahead_ldp.engines.progress import Bar
 from ahead_ldp.research.experiments import journal
-from ahead_ldp.research.experiments.counting import count
-from ahead_ldp.research.experiments.local import estimate
+from ahead_ldp.research.experiments.paper import FULL, QUICK
 from ahead_ldp.research.experiments.plan import all_cells
-from ahead_ldp.research.experiments.sizes import FULL, QUICK
+from ahead_ldp.research.experiments.results import count
+from ahead_ldp.research.experiments.running import estimate
 from ahead_ldp.research.figures.reproduction import JOURNAL, Reproduction, plan_of, reproduce
 
 

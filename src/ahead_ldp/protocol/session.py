@@ -157,38 +157,28 @@ class Session:
         return session
 
     @property
-    def campaign(self) -> str:
-        """The digest that every question carries."""
-        return self.provenance.campaign
-
-    @property
-    def frozen(self) -> str:
-        """The digest that binds everything told so far."""
-        return self.provenance.frozen
-
-    @property
-    def history(self) -> list[Tallies]:
-        """The tallies of the closed waves."""
-        return list(self.provenance.history)
-
-    @property
     def is_open(self) -> bool:
         """Whether questions wait for tallies."""
         return self.estimate is None
 
+    def question_records(self) -> dict[str, Record]:
+        """The canonical forms of the open questions, by group."""
+        return self.provenance.next_records(self.wave)
+
     @property
-    def number(self) -> int:
-        """The open wave, from 1; the last one when the run has ended."""
-        return len(self.provenance.waves) + self.is_open
+    def campaign(self) -> str:
+        """The digest that every question carries."""
+        return self.provenance.campaign
 
     def answered(self) -> list[tuple[Question, Tally]]:
         """Every question of the closed waves with its tally."""
         waves = self.provenance.waves
         return [(question, after.tallies[group]) for after in waves for group, question in after.wave.items()]
 
-    def question_records(self) -> dict[str, Record]:
-        """The canonical forms of the open questions, by group."""
-        return self.provenance.next_records(self.wave)
+    @property
+    def history(self) -> list[Tallies]:
+        """The tallies of the closed waves."""
+        return list(self.provenance.history)
 
     def tell(self, tallies: Tallies) -> None:
         """Close the wave with these tallies and go on to the next, or to the estimate."""
@@ -199,6 +189,11 @@ class Session:
         self._so_far = None
         self._advance(tallies)
 
+    @property
+    def frozen(self) -> str:
+        """The digest that binds everything told so far."""
+        return self.provenance.frozen
+
     def finish(self) -> Estimate:
         """The estimate from the waves told so far, later ones left empty. The session itself stays as it is."""
         if self.estimate is not None:
@@ -206,6 +201,11 @@ class Session:
         if self._so_far is None:
             self._so_far = finish(self.mechanism, self.schema, self.history).attach(self.provenance)
         return self._so_far
+
+    @property
+    def number(self) -> int:
+        """The open wave, from 1; the last one when the run has ended."""
+        return len(self.provenance.waves) + self.is_open
 
     def _advance(self, tallies: Tallies | None) -> None:
         try:

@@ -80,7 +80,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One repetition: mean squared error over the queries, and seconds by the clock."""
+    """One repetition: mean squared error over the queries, and seconds by the clock.
+
+    Building goes from the people to the estimate; the queries are all those of the workload.
+    """
 
     mse: float
     build_seconds: float
@@ -89,7 +92,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A method at one epsilon over all repetitions. Seconds are medians, so that a first, cold one does not count."""
+    """A method at one epsilon over all repetitions.
+
+    Seconds are medians, so that a first, cold one does not count.
+    """
 
     method: str
     settings: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 
 from ahead_ldp.engines.simulation import Population
 from ahead_ldp.protocol.mechanism import Group, Question
-from ahead_ldp.research.datasets.kernels import compiled
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.workloads import Workload
 
@@ -27,6 +27,77 @@ Small = NDArray[Any]  # uint8 or uint16
 _CHUNK = 1 << 20  # people drawn for at once
 MOST_CELLS = 1 << 20  # of a domain that is held as a histogram
 _MOST_ASKED = 1 << 22  # of the attributes asked that are counted cell by cell
+
+
+@lru_cache(maxsize=1)
+def compiled() -> dict[str, Any] | None:
+    """The loops by name, or ``None`` without numba."""
+    try:
+        import numba
+    except ImportError:
+        return None
+
+    @numba.njit(cache=True)
+    def choose(words, borders, first, chosen):  # type: ignore[no-untyped-def]
+        """How many borders are not above each word; ``first`` knows it for the upper 16 bits."""
+        for i in range(words.size):
+            word = words[i]
+            group = first[word >> np.uint32(16)]
+            while group < borders.size and borders[group] <= word:
+                group += 1
+            chosen[i] = group
+
+    @numba.njit(cache=True)
+    def scatter(rows, chosen, place, ordered):  # type: ignore[no-untyped-def]
+        """Rows by group, in their old order inside each."""
+        for i in range(rows.shape[0]):
+            group = chosen[i]
+            to = place[group]
+            place[group] = to + 1
+            for j in range(rows.shape[1]):
+                ordered[to, j] = rows[i, j]
+
+    @numba.njit(cache=True)
+    def count(rows, attributes, sizes, cells):  # type: ignore[no-untyped-def]
+        """People by the codes of some attributes."""
+        people = np.zeros(cells, np.int64)
+        for i in range(rows.shape[0]):
+            cell = 0
+            for j in range(attributes.size):
+                cell = cell * sizes[j] + rows[i, attributes[j]]
+            people[cell] += 1
+        return people
+
+    @numba.njit(cache=True)
+    def answer(rows, masks, boxes):  # type: ignore[no-untyped-def]
+        """People in every box, from the boxes that hold each code."""
+        people = np.zeros(boxes, np.int64)
+        one = np.uint64(1)
+        for i in range(rows.shape[0]):
+            for w in range(masks.shape[2]):
+                inside = masks[0, rows[i, 0], w]
+                for j in range(1, rows.shape[1]):
+                    inside &= masks[j, rows[i, j], w]
+                while inside:
+                    low = inside & (~inside + one)
+                    bit = 0
+                    if low & np.uint64(0xFFFFFFFF00000000):
+                        bit += 32
+                    if low & np.uint64(0xFFFF0000FFFF0000):
+                        bit += 16
+                    if low & np.uint64(0xFF00FF00FF00FF00):
+                        bit += 8
+                    if low & np.uint64(0xF0F0F0F0F0F0F0F0):
+                        bit += 4
+                    if low & np.uint64(0xCCCCCCCCCCCCCCCC):
+                        bit += 2
+                    if low & np.uint64(0xAAAAAAAAAAAAAAAA):
+                        bit += 1
+                    people[w * 64 + bit] += 1
+                    inside ^= low
+        return people
+
+    return {"choose": choose, "scatter": scatter, "count": count, "answer": answer}
 
 
 def counted(sizes: Sequence[int], n: int) -> bool:
@@ -111,8 +182,8 @@ class Crowd(Population):
         shape = [self.sizes[i] for i in attributes]
         fast = compiled()
         if fast is not None:
-            found: Ints = fast["count"](self.codes, np.array(attributes), np.array(shape), prod(shape))
-            return found
+            people: Ints = fast["count"](self.codes, np.array(attributes), np.array(shape), prod(shape))
+            return people
         cell = np.zeros(self.n, np.int64)
         for i, size in zip(attributes, shape, strict=True):
             cell = cell * size + self.codes[:, i]
@@ -128,8 +199,8 @@ class Crowd(Population):
         masks = _masks(boxes, self.sizes)
         fast = compiled()
         if fast is not None:
-            found: Floats = fast["answer"](self.codes, masks, len(boxes)).astype(np.float64)
-            return found
+            people: Floats = fast["answer"](self.codes, masks, len(boxes)).astype(np.float64)
+            return people
         total = np.zeros(len(boxes))
         for start in range(0, self.n, _CHUNK):
             rows = self.codes[start : start + _CHUNK]

@@ -79,9 +79,10 @@ def _skew_normal(skew: float) -> Callable[[Floats], Floats]:
     mean, deviation = delta * sqrt(2 / np.pi), sqrt(1 - 2 * delta**2 / np.pi)
 
     def below(x: Floats) -> Floats:
+        """The share of people below each value."""
         z = mean + deviation * x
-        found: Floats = ndtr(z) - 2 * owens_t(z, alpha)
-        return found
+        share: Floats = ndtr(z) - 2 * owens_t(z, alpha)
+        return share
 
     return below
 
@@ -92,6 +93,7 @@ def _skew_laplacian(skew: float) -> Callable[[Floats], Floats]:
     mean = right - left
 
     def below(x: Floats) -> Floats:
+        """The share of people below each value."""
         z, total = x + mean, right + left
         up = 1 - right / total * np.exp(-np.maximum(z, 0) / right)
         down = left / total * np.exp(np.minimum(z, 0) / left) if left > 0 else np.zeros_like(z)

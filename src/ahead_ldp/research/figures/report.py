@@ -1,19 +1,20 @@
-"""The report of a reproduction: one HTML page with everything in it, figures as vector graphics."""
+"""Pages with everything in them, figures as vector graphics: the report of a reproduction, and that of a comparison."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ahead_ldp.research.experiments.comparing import DEFAULT, Recommendation, overall
 from ahead_ldp.research.experiments.complexity import STATED, Cost, growth
-from ahead_ldp.research.experiments.counting import PAPER, Count
+from ahead_ldp.research.experiments.paper import Sizes
 from ahead_ldp.research.experiments.plan import Figure
-from ahead_ldp.research.experiments.results import Measured
-from ahead_ldp.research.experiments.sizes import Sizes
+from ahead_ldp.research.experiments.results import PAPER, Count, Measured, geometric
 from ahead_ldp.research.experiments.verdicts import Verdict
+from ahead_ldp.research.figures.evaluation import draw, save
 
 SIGNS = {"agrees": "✓ agrees", "differs": "✗ differs", "undecided": "? undecided"}
 _COUNTER = {"uni": "Uni in the place of the paper's method", "shuffled": "shuffled labels (19 of 20)"}
@@ -49,6 +50,7 @@ _COUNTS = """<h2 id="cost">Parameter combinations and cost</h2>
 Here a setting is one choice of people (data, domain, number, correlation, skewness), ε and, in Figure 10, θ. A cell is
 a setting and a method. Runs and processor seconds are counted where a cell first appears. The largest process held
 {memory:.2f} GB. The complexity table is apart: a process of a few seconds for each of its rows.</p>"""
+MOST_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +174,10 @@ def inline(svg: str, name: str) -> str:
 
 def complexity_table(costs: Sequence[Cost]) -> str:
     """Every measured setting; how it grows, and what the paper states, beside the first of each method."""
-    found = list(costs)
-    grown = [growth(found, *what) for what in (("seconds", "n"), ("seconds", "side"), ("question_bytes", "side"))]
+    listed = list(costs)
+    grown = [growth(listed, *what) for what in (("seconds", "n"), ("seconds", "side"), ("question_bytes", "side"))]
     rows, told = [], set()
-    for cost in found:
+    for cost in listed:
         s = cost.setting
         key = (s.method, s.attributes)
         first = key not in told
@@ -228,3 +230,34 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def escaped(text: str) -> str:
     """Text as HTML, with powers raised."""
     return re.sub(r"\^(-?[\d.]*\d|m\b)", r"<sup>\1</sup>", html.escape(text))
+
+
+def write_comparison(folder: Path, figure: Figure, measured: Measured, advice: Sequence[Recommendation]) -> Path:
+    """Write figure and page; the page draws the best methods, and the default in any case."""
+    shown = best_lines(figure, measured)
+    picture = save(draw(shown, measured), folder, figure.name)
+    svg = inline(picture.read_text("utf-8"), figure.name)
+    told = "".join(f"<li>{escaped(text)}</li>" for text in (*(a.text for a in advice), overall(advice)))
+    parts = [f"<h1>{escaped(figure.title)}</h1><ul>{told}</ul>"]
+    parts += [f"<figure>{svg}<figcaption>The best methods; bars are 95 % intervals of the mean.</figcaption></figure>"]
+    for panel in figure.panels:
+        head = ["method", *(f"ε = {point.x:g}" for point in panel.lines[0].points)]
+        rows = [[line.method, *(f"{measured.spread(p.cell).mean:.2e}" for p in line.points)] for line in panel.lines]
+        parts.append(f"<h2>{escaped(panel.title)}: mean squared error</h2>" + table(head, rows))
+    path = folder / "comparison.html"
+    path.write_text(page(figure.title, parts), encoding="utf-8")
+    return path
+
+
+def best_lines(figure: Figure, measured: Measured) -> Figure:
+    """The figure with the few lines whose errors are least over all panels, and the default."""
+    means: dict[str, list[float]] = {}
+    for panel in figure.panels:
+        for line in panel.lines:
+            means.setdefault(line.method, []).extend(measured.spread(point.cell).mean for point in line.points)
+    order = sorted(means, key=lambda method: geometric(means[method]))
+    kept = {*order[:MOST_LINES], DEFAULT}
+    panels = [
+        replace(panel, lines=tuple(line for line in panel.lines if line.method in kept)) for panel in figure.panels
+    ]
+    return replace(figure, panels=tuple(panels))
