@@ -133,7 +133,7 @@ def test_the_record_of_a_simulation_is_that_of_its_replay(kind):
     mechanism, rng = make_mechanism(kind), np.random.default_rng(4)
     people = Population.of_histogram(rng.integers(0, 50, SCHEMA.sizes))
     simulated = run_simulation(mechanism, SCHEMA, people, rng)
-    again = Session.told(mechanism, SCHEMA, simulated.provenance.history)
+    again = Session.after(mechanism, SCHEMA, simulated.provenance.history)
     assert canonical_bytes(simulated.record()) == canonical_bytes(again.finish().record())
 
 

@@ -13,6 +13,7 @@ from ahead_ldp.oracles import Tally
 from ahead_ldp.schema.arrays import Bools, Bytes
 
 K = TypeVar("K")
+V = TypeVar("V", Tally, "Counted")
 _SHOWN = 5
 
 
@@ -47,18 +48,14 @@ def count_rows(asked: Asked, payloads: Bytes, keep: Bools | None = None) -> Coun
 
 def count_shard(batches: Iterable[tuple[K, Asked, Bytes, Bools | None]]) -> dict[K, Counted]:
     """Count a shard: a run of (file, question, payloads, rows to keep), by file. A shard may hold parts of files."""
-    by_file: dict[K, Counted] = {}
-    for file, asked, payloads, keep in batches:
-        counted = count_rows(asked, payloads, keep)
-        by_file[file] = by_file[file] + counted if file in by_file else counted
-    return by_file
+    return merge((file, count_rows(asked, payloads, keep)) for file, asked, payloads, keep in batches)
 
 
-def merge(parts: Iterable[tuple[str, Tally]]) -> dict[str, Tally]:
-    """Tallies by question. Addition of integers: any order and any grouping give the same bits."""
-    totals: dict[str, Tally] = {}
-    for question, tally in parts:
-        totals[question] = totals[question] + tally if question in totals else tally
+def merge(parts: Iterable[tuple[K, V]]) -> dict[K, V]:
+    """Sums by key: tallies by question, or counts by file. Integers: any order and grouping give the same bits."""
+    totals: dict[K, V] = {}
+    for key, part in parts:
+        totals[key] = totals[key] + part if key in totals else part
     return totals
 
 

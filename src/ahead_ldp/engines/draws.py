@@ -28,9 +28,9 @@ _WORDS = 1 << 20  # drawn at a time
 
 def row_secret(job_key: bytes, purpose: bytes, context: str, row_key: bytes) -> bytes:
     """The key of one row's stream for one purpose in one context (a digest)."""
-    made = hashlib.blake2b(bytes.fromhex(context), key=job_key, digest_size=KEY_LENGTH, person=purpose)
-    made.update(row_key)
-    return made.digest()
+    hashed = hashlib.blake2b(bytes.fromhex(context), key=job_key, digest_size=KEY_LENGTH, person=purpose)
+    hashed.update(row_key)
+    return hashed.digest()
 
 
 def keystream(secret: bytes, length: int) -> bytes:

@@ -11,7 +11,6 @@ from ahead_ldp.device.canonical import Record, check_digest, fields, integer, pa
 from ahead_ldp.engines.layout import CAMPAIGN, REPORTS, write_record
 
 PATTERN = "_manifest*.json"  # readers of Parquet folders skip names that begin with an underscore
-_HASHED_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,8 @@ def find_files(paths: Sequence[str | Path], below: str = "") -> list[ReportFile]
     Where there is one, a file that it does not list is a problem, and so is one that it lists and that is gone.
     """
     by_path: dict[str, ReportFile] = {}
-    for given in paths:
-        path = Path(given)
+    for place in paths:
+        path = Path(place)
         if (path / CAMPAIGN).exists():
             path = path / REPORTS
         elif not path.exists():
@@ -147,8 +146,5 @@ def _shown(path: Path, start: Path) -> bool:
 
 def sha256_of(path: str) -> str:
     """The digest of a file's bytes."""
-    hashed = hashlib.sha256()
     with open(path, "rb") as file:
-        while data := file.read(_HASHED_AT_ONCE):
-            hashed.update(data)
-    return hashed.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

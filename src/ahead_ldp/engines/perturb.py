@@ -97,6 +97,12 @@ class Plan:
             raise ValueError(f"expected a row key beside the values, got {row_key!r}, which is one of them")
         return cls(schema, campaign, mechanism.groups(schema), len(waves), questions, names, row_key)
 
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Refuse a table without a column that is needed."""
+        missing = [name for name in (self.row_key, *self.columns) if name not in names]
+        if missing:
+            raise ValueError(f"expected columns {self.row_key}, {', '.join(self.columns)}; got none for {missing[0]}")
+
     def digests(self) -> dict[str, str]:
         """The digest of each group's question."""
         return {group: question.digest for group, question in self.questions.items()}
@@ -132,9 +138,7 @@ def answer_rows(plan: Plan, key: bytes, rows: Rows) -> dict[str, tuple[Bytes, By
 
 def rows_of(plan: Plan, batch: Any) -> Rows:
     """The rows of an Arrow batch or table. Errors name a column and a rule, never a value."""
-    missing = [name for name in (plan.row_key, *plan.columns) if name not in batch.schema.names]
-    if missing:
-        raise ValueError(f"expected columns {plan.row_key}, {', '.join(plan.columns)}; got none for {missing[0]}")
+    plan.check_columns(batch.schema.names)
     named = zip(plan.schema.attributes, plan.columns, strict=True)
     columns = {attribute.name: _array(batch.column(name), attribute) for attribute, name in named}
     return Rows(_keys(batch.column(plan.row_key), plan.row_key), columns)

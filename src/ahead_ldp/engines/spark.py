@@ -288,13 +288,13 @@ def find_copies(frame: Any) -> tuple[LeftOut, int, int]:
         "report_id", F.sha2(F.concat(F.encode("question", "UTF-8"), "payload"), 256).alias("hash"), "file", "row"
     )
     same = Window.partitionBy("report_id")
-    told = slim.select(
+    compared = slim.select(
         "file",
         "row",
         (F.min("hash").over(same) != F.max("hash").over(same)).alias("conflict"),
         (F.min(place).over(same) == place).alias("first"),
     )
-    dropped = told.where("conflict OR NOT first").select("file", "row", "conflict")
+    dropped = compared.where("conflict OR NOT first").select("file", "row", "conflict")
     bits, copies, conflicts = {}, 0, 0
     for row in dropped.groupBy("file").applyInArrow(on_tables(_pack), _BITS).collect():
         bits[row["file"]] = np.frombuffer(row["bits"], np.uint8)

@@ -57,9 +57,7 @@ def read_frame(session: Any, path: str) -> tuple[Any, str]:
 
 
 def _check_frame(frame: Any, plan: Plan) -> int:
-    missing = [name for name in (plan.row_key, *plan.columns) if name not in frame.columns]
-    if missing:
-        raise ValueError(f"expected columns {plan.row_key}, {', '.join(plan.columns)}; got none for {missing[0]}")
+    plan.check_columns(frame.columns)
     wanted = frame.select(plan.row_key, *plan.columns)
     checked = wanted.mapInArrow(partial(_check_partition, plan=plan), "print binary, refused string")
     checked = checked.groupBy("print", "refused").count().groupBy("refused", "count").count()

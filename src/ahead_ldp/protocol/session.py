@@ -32,7 +32,7 @@ class Provenance:
 
     mechanism: Mechanism
     schema: Schema
-    given: str = ""  # the digest of a service's campaign, richer than our own
+    own_campaign: str = ""  # the digest of a service's record, richer than ours
     before: Provenance | None = None  # without the last wave
     wave: Wave = field(default_factory=dict)  # the last one that was answered
     tallies: Tallies = field(default_factory=dict)  # its answers
@@ -55,7 +55,7 @@ class Provenance:
     @cached_property
     def campaign(self) -> str:
         """The digest that every question carries."""
-        return self.given or digest(protocol.campaign_record(self.mechanism, self.schema))
+        return self.own_campaign or digest(protocol.campaign_record(self.mechanism, self.schema))
 
     @property
     def waves(self) -> tuple[Provenance, ...]:
@@ -82,7 +82,7 @@ class Provenance:
 
     def then(self, wave: Wave, tallies: Tallies) -> Provenance:
         """One wave more."""
-        return Provenance(self.mechanism, self.schema, self.given, self, wave, tallies)
+        return Provenance(self.mechanism, self.schema, self.own_campaign, self, wave, tallies)
 
     def question_records(self) -> dict[str, Record]:
         """The canonical forms of the last wave's questions, by group."""
@@ -147,7 +147,7 @@ class Session:
         self._advance(None)
 
     @classmethod
-    def told(cls, mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> Session:
+    def after(cls, mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> Session:
         """A session after these waves."""
         session = cls(mechanism, schema)
         for waves, tallies in enumerate(history):
@@ -216,7 +216,7 @@ class Session:
 
 def finish(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies] = ()) -> Estimate:
     """The estimate from the waves told so far; the groups of later waves count as empty."""
-    session = Session.told(mechanism, schema, history)
+    session = Session.after(mechanism, schema, history)
     while session.estimate is None:
         session.tell({group: Tally.empty(question.oracle.outcomes) for group, question in session.wave.items()})
     return session.estimate
@@ -235,8 +235,8 @@ def replay(
     """
     session = Session(mechanism, schema, campaign)
     for number, stored in enumerate(stored_questions, start=1):
-        made = {group: canonical_bytes(record) for group, record in session.question_records().items()}
-        differ = sorted(g for g in set(made) | set(stored) if made.get(g) != stored.get(g))
+        recomputed = {group: canonical_bytes(record) for group, record in session.question_records().items()}
+        differ = sorted(g for g in set(recomputed) | set(stored) if recomputed.get(g) != stored.get(g))
         if differ:
             raise ReplayMismatch(
                 f"wave {number}: the questions of group {', '.join(differ)} are not the stored ones ({environment()})"

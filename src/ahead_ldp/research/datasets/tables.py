@@ -37,10 +37,7 @@ class Dataset:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that some source has, in the paper's order."""
-        names: dict[str, None] = {}
-        for source in self.sources:
-            names.update(dict.fromkeys(source.columns))
-        return tuple(names)
+        return tuple(dict.fromkeys(name for source in self.sources for name in source.columns))
 
 
 def _same(*names: str) -> dict[str, str]:

@@ -31,14 +31,14 @@ class Recommendation:
     @property
     def text(self) -> str:
         """A sentence."""
-        told = (
+        sentence = (
             f"for N = {self.n:,} and ε = {self.epsilon:g} use {called(self.method)} (MSE {self.means[self.method]:.1e})"
         )
         others = [called(method) for method in self.as_good if method != self.method]
-        told += f"; not told apart from it: {', '.join(others)}" if others else ""
+        sentence += f"; not told apart from it: {', '.join(others)}" if others else ""
         if DEFAULT in self.means and DEFAULT not in (self.method, *self.as_good):
-            told += f"; the default has {self.means[DEFAULT] / self.means[self.method]:.1f} times its error"
-        return told
+            sentence += f"; the default has {self.means[DEFAULT] / self.means[self.method]:.1f} times its error"
+        return sentence
 
 
 def called(method: str) -> str:
@@ -110,7 +110,7 @@ def overall(advice: Sequence[Recommendation]) -> str:
     regret = {m: [a.means[m] / min(a.means.values()) for a in advice] for m in advice[0].means}
     order = sorted(regret, key=lambda method: geometric(regret[method]))
     first = order[0]
-    told = (
+    sentence = (
         f"over all of these {called(first)} is best: {geometric(regret[first]):.2f} times the least error in the mean"
     )
-    return f"{told}, {max(regret[first]):.2f} times at worst"
+    return f"{sentence}, {max(regret[first]):.2f} times at worst"

@@ -97,19 +97,19 @@ def _serve(setting: Setting) -> dict[str, Any]:
     people = task.people.divide(cell.mechanism.groups(data.schema), rng)
     meter = _Meter()
     session = Session(cell.mechanism, data.schema)
-    report_size, question_size, told = 0, 0, {}
+    report_size, question_size, tallies = 0, 0, {}
     while session.is_open:
         for group, record in session.question_records().items():
             question = session.wave[group]
             cells = np.repeat(np.arange(question.partition.cells), people[group].cells(question))
             reports = question.oracle.perturb(rng.permutation(cells), rng)
             with meter("count", reports.nbytes + cells.nbytes):
-                told[group] = question.oracle.tally(reports)
+                tallies[group] = question.oracle.tally(reports)
             report_size = max(report_size, question.oracle.report_bytes)
             question_size = max(question_size, len(canonical_bytes(record)))
             del cells, reports
         with meter("estimate"):
-            session.tell({group: told.pop(group) for group in list(told)})
+            session.tell({group: tallies.pop(group) for group in list(tallies)})
     with meter("estimate"):
         session.finish().answer(task.workload, errors=False)
     sizes = {"memory_bytes": meter.most, "report_bytes": report_size, "question_bytes": question_size}

@@ -167,8 +167,8 @@ def superiority_grows(view: View, figure: str, steps: Sequence[tuple[str, str]],
     panels = [(view.panel(figure, name), ours) for name, ours in steps]
     ratios = [view.means(panel, rival) / view.means(panel, ours) for panel, ours in panels]
     grown = all((b > a).sum() >= MOST * a.size for a, b in pairwise(ratios))
-    told = [f"{panel.title} {geometric(r):.2f}" for (panel, _), r in zip(panels, ratios, strict=True)]
-    yield bool(grown and geometric(ratios[-1]) > 1), f"{rival} / ours: {', '.join(told)}"
+    by_panel = [f"{panel.title} {geometric(r):.2f}" for (panel, _), r in zip(panels, ratios, strict=True)]
+    yield bool(grown and geometric(ratios[-1]) > 1), f"{rival} / ours: {', '.join(by_panel)}"
 
 
 def pairs_of(figure: str, swap: Callable[[str], str | None]) -> Callable[[View], list[tuple[Panel, Panel]]]:

@@ -91,15 +91,15 @@ def _run(cells: Sequence[Cell], path: Path, jobs: int, progress: Progress | None
 
 def batches(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Neighbours on the same people, a minute or so together; the longest first, so that all cores end together."""
-    made: list[list[Cell]] = []
+    grouped: list[list[Cell]] = []
     length = 0.0
     for cell in cells:
-        if not made or made[-1][-1].data != cell.data or length > _BATCH_S:
-            made.append([])
+        if not grouped or grouped[-1][-1].data != cell.data or length > _BATCH_S:
+            grouped.append([])
             length = 0.0
-        made[-1].append(cell)
+        grouped[-1].append(cell)
         length += seconds(cell)
-    return sorted(made, key=lambda batch: -sum(seconds(cell) for cell in batch))
+    return sorted(grouped, key=lambda batch: -sum(seconds(cell) for cell in batch))
 
 
 def _in_processes(todo: Sequence[list[Cell]], path: Path, jobs: int) -> Iterator[tuple[list[Cell], Problems]]:

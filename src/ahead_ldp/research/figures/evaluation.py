@@ -170,11 +170,11 @@ def _draw_leaves(planned: Planned, measured: Measured, missing: dict[str, str]) 
         rows = measured.rows(cell)
         share = np.array([row["share"] for row in rows])
         leaves = np.array([row["leaves"] for row in rows])
-        told = f"{leaves.sum():.0f} leaves"
+        total = f"{leaves.sum():.0f} leaves"
         for ax, values, colour in ((upper, share, BLUE), (lower, leaves / leaves.sum(), ORANGE)):
             _draw_shares(ax, values, cell.data.sizes, colour)
             ax.tick_params(labelsize="small")
-        lower.set_xlabel(f"{planned.x_label} ({told})")
+        lower.set_xlabel(f"{planned.x_label} ({total})")
     two = len(planned.panels[0].lines[0].points[0].cell.data.sizes) == 2
     grid[0, 0].set_ylabel("people by codes" if two else "people, % per bin")
     grid[1, 0].set_ylabel("leaves by codes" if two else "leaves, % per bin")

@@ -38,7 +38,7 @@ code { background: #f3f3f3; padding: 0.1rem 0.3rem; border-radius: 3px }
 """
 _ABOUT = """<h1>The evaluation of AHEAD, reproduced</h1>
 <p>Every figure of the evaluation of <i>AHEAD: Adaptive Hierarchical Decomposition for Range Query under Local
-Differential Privacy</i> (Du et al., CCS 2021), measured anew: {told}. Methods have the settings of their own papers;
+Differential Privacy</i> (Du et al., CCS 2021), measured anew: {amount}. Methods have the settings of their own papers;
 “this package's default” is an extra line. Error bars are 95 % intervals of the mean. Environment: {environment}.</p>"""
 _QUICK = "Quick sizes: few people, few repetitions. The page shows that everything runs; it decides little."
 
@@ -90,12 +90,12 @@ def command_of(name: str, sizes: Sizes) -> str:
 
 def _head(results: Results) -> str:
     sizes = results.sizes
-    told = f"{sizes.queries} random queries and {sizes.repeats} repetitions per point"
-    told += f" ({sizes.default_repeats} of our default beyond Figure 5)" * (sizes.default_repeats != sizes.repeats)
+    amount = f"{sizes.queries} random queries and {sizes.repeats} repetitions per point"
+    amount += f" ({sizes.default_repeats} of our default beyond Figure 5)" * (sizes.default_repeats != sizes.repeats)
     marks = [_QUICK] * (sizes.name == "quick")
     marks += [f"Missing data, panels marked: {reason}" for reason in dict.fromkeys(results.missing.values())]
     marks += [f"Failed, points left out: {cell} ({reason})" for cell, reason in results.failed.items()]
-    about = _ABOUT.format(told=told, environment=escaped(results.environment))
+    about = _ABOUT.format(amount=amount, environment=escaped(results.environment))
     return about + "".join(f'<p class="m">{escaped(mark)}</p>' for mark in marks)
 
 
@@ -108,10 +108,10 @@ def _overview(results: Results) -> str:
         rows.append([link, escaped(v.finding.sentence), _badge(v)])
     agreed = sum(v.outcome == "agrees" for v in results.verdicts)
     differ = sum(v.outcome == "differs" for v in results.verdicts)
-    told = (
+    summary = (
         f"{agreed} of {len(rows)} written findings hold here, {differ} do not, {len(rows) - agreed - differ} are open."
     )
-    return f"<h2>Findings</h2><p>{told}</p>" + table(["figure", "the paper's finding", "ours"], rows)
+    return f"<h2>Findings</h2><p>{summary}</p>" + table(["figure", "the paper's finding", "ours"], rows)
 
 
 def _section(figure: Figure, results: Results, picture: Path) -> str:
@@ -141,7 +141,7 @@ def _row(v: Verdict) -> list[str]:
 
 def _above(figure: Figure, measured: Measured) -> str:
     """Baselines that the paper leaves out of its figure because they are out of scale."""
-    told = []
+    left_out = []
     for method in ("Uni", "CALM"):
         lines = [line for panel in figure.panels for line in panel.lines if line.method == method and line.hidden]
         means = [
@@ -150,8 +150,8 @@ def _above(figure: Figure, measured: Measured) -> str:
             for p in line.points
             if p.cell in measured and p.cell.task == "mse"
         ]
-        told += [f"{method} {min(means):.1e} to {max(means):.1e}"] if means else []
-    return f"Not drawn: {', '.join(told)}." if told else ""
+        left_out += [f"{method} {min(means):.1e} to {max(means):.1e}"] if means else []
+    return f"Not drawn: {', '.join(left_out)}." if left_out else ""
 
 
 def _badge(v: Verdict) -> str:
@@ -176,12 +176,12 @@ def complexity_table(costs: Sequence[Cost]) -> str:
     """Every measured setting; how it grows, and what the paper states, beside the first of each method."""
     listed = list(costs)
     grown = [growth(listed, *what) for what in (("seconds", "n"), ("seconds", "side"), ("question_bytes", "side"))]
-    rows, told = [], set()
+    rows, seen = [], set()
     for cost in listed:
         s = cost.setting
         key = (s.method, s.attributes)
-        first = key not in told
-        told.add(key)
+        first = key not in seen
+        seen.add(key)
         rows.append(
             [
                 f"{s.method}, {s.attributes}-dim",
@@ -237,8 +237,8 @@ def write_comparison(folder: Path, figure: Figure, measured: Measured, advice: S
     shown = best_lines(figure, measured)
     picture = save(draw(shown, measured), folder, figure.name)
     svg = inline(picture.read_text("utf-8"), figure.name)
-    told = "".join(f"<li>{escaped(text)}</li>" for text in (*(a.text for a in advice), overall(advice)))
-    parts = [f"<h1>{escaped(figure.title)}</h1><ul>{told}</ul>"]
+    items = "".join(f"<li>{escaped(text)}</li>" for text in (*(a.text for a in advice), overall(advice)))
+    parts = [f"<h1>{escaped(figure.title)}</h1><ul>{items}</ul>"]
     parts += [f"<figure>{svg}<figcaption>The best methods; bars are 95 % intervals of the mean.</figcaption></figure>"]
     for panel in figure.panels:
         head = ["method", *(f"ε = {point.x:g}" for point in panel.lines[0].points)]
