@@ -18,13 +18,13 @@ from numpy.random import Generator
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.frames import ID_LENGTH
-from ahead_ldp.engines.simulation import Population, run_simulation
+from ahead_ldp.engines.simulation import MOST_CELLS, Population, run_simulation
 from ahead_ldp.mechanisms.ahead.decomposition import Rules, threshold
 from ahead_ldp.oracles import LinearOracle
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.protocol.mechanism import Mechanism, Question, axes_of
 from ahead_ldp.protocol.session import Provenance
-from ahead_ldp.research.evaluation import MOST_CELLS, Spread, Task, run_trial, trial_rng, workload_rng
+from ahead_ldp.research.evaluation import Spread, Task, run_trial, trial_rng, workload_rng
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import random_workload
 

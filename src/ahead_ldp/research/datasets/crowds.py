@@ -25,8 +25,11 @@ from ahead_ldp.schema.workloads import Workload
 Small = NDArray[Any]  # uint8 or uint16
 
 _CHUNK = 1 << 20  # people drawn for at once
-MOST_CELLS = 1 << 20  # of a domain that is held as a histogram
 _MOST_ASKED = 1 << 22  # of the attributes asked that are counted cell by cell
+# Where the one bit of a word stands: times this word, its upper six bits differ for all 64 places (Leiserson, Prokop,
+# Randall 1998).
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_PLACES = np.argsort([((int(_DE_BRUIJN) << place) % 2**64) >> 58 for place in range(64)])
 
 
 @lru_cache(maxsize=1)
@@ -80,29 +83,11 @@ def compiled() -> dict[str, Any] | None:
                     inside &= masks[j, rows[i, j], w]
                 while inside:
                     low = inside & (~inside + one)
-                    bit = 0
-                    if low & np.uint64(0xFFFFFFFF00000000):
-                        bit += 32
-                    if low & np.uint64(0xFFFF0000FFFF0000):
-                        bit += 16
-                    if low & np.uint64(0xFF00FF00FF00FF00):
-                        bit += 8
-                    if low & np.uint64(0xF0F0F0F0F0F0F0F0):
-                        bit += 4
-                    if low & np.uint64(0xCCCCCCCCCCCCCCCC):
-                        bit += 2
-                    if low & np.uint64(0xAAAAAAAAAAAAAAAA):
-                        bit += 1
-                    people[w * 64 + bit] += 1
+                    people[w * 64 + _PLACES[(low * _DE_BRUIJN) >> np.uint64(58)]] += 1
                     inside ^= low
         return people
 
     return {"choose": choose, "scatter": scatter, "count": count, "answer": answer}
-
-
-def counted(sizes: Sequence[int], n: int) -> bool:
-    """Whether a histogram of all combinations is the cheaper form of so many people."""
-    return prod(sizes) <= min(MOST_CELLS, 2 * n)
 
 
 def small_type(sizes: Sequence[int]) -> type[np.uint8] | type[np.uint16]:

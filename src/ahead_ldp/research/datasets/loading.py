@@ -11,7 +11,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ahead_ldp.engines.simulation import Population
-from ahead_ldp.research.datasets.crowds import Crowd, counted, small_type
+from ahead_ldp.engines.simulation import Population, is_counted
+from ahead_ldp.research.datasets.crowds import Crowd, small_type
 from ahead_ldp.research.datasets.tables import DATASETS, Dataset, Source
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.columns import read_columns
@@ -152,10 +151,7 @@ def drawn(rows: NDArray[Any], n: int, rng: Generator) -> NDArray[Any]:
 
 def population_of(rows: NDArray[Any], sizes: tuple[int, ...]) -> Population:
     """Counted by cell where that is smaller, which changes no law."""
-    if not counted(sizes, len(rows)):
-        return Crowd.of(rows, sizes)
-    cells = np.ravel_multi_index(tuple(rows.T.astype(np.int64)), sizes)
-    return Population.of_histogram(np.bincount(cells, minlength=prod(sizes)).reshape(sizes))
+    return Population.of_records(rows, sizes).counted() if is_counted(sizes, len(rows)) else Crowd.of(rows, sizes)
 
 
 def _from_counts(source: Source, path: Path, sizes: tuple[int, ...], n: int | None, rng: Generator) -> Population:

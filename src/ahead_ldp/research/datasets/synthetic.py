@@ -15,8 +15,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ahead_ldp.engines.simulation import Population
-from ahead_ldp.research.datasets.crowds import Crowd, counted, empty_rows
+from ahead_ldp.engines.simulation import Population, is_counted
+from ahead_ldp.research.datasets.crowds import Crowd, empty_rows
 from ahead_ldp.schema.arrays import Floats
 
 REACH = 5.0  # values lie on [-REACH, REACH]
@@ -117,7 +117,7 @@ def _scales(skew: float) -> tuple[float, float]:
 
 def _tied(shape: str, sizes: tuple[int, ...], n: int, r: float, rng: Generator) -> Population:
     """Equal correlations r; the Laplacian is the Gaussian times the root of one exponential per person."""
-    if not counted(sizes, n):
+    if not is_counted(sizes, n):
         rows = empty_rows(n, sizes)
         for start in range(0, n, _CHUNK):
             _draw(shape, sizes, r, rng, rows[start : start + _CHUNK])

@@ -6,7 +6,7 @@ same outcomes; executors need this package and read the data from the folder tha
 How long it will take is known before: every cell has an estimate in processor seconds.
 
 Anything that maps a function over cells can run a plan instead (a cluster, say): `measuring.run_cell` is pure, and
-`table` does not care where outcomes come from.
+`results` does not care where outcomes come from.
 """
 
 from __future__ import annotations
