@@ -187,5 +187,5 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
 
     For one attribute whose questions are about cells of its codes, such as AHEAD's; others are refused.
     """
-    answered = Session.told(mechanism, schema, history).answered()
+    answered = Session.after(mechanism, schema, history).answered()
     return AdaptiveEstimate.of(schema, _axis(schema), [reports_of(question, tally) for question, tally in answered])

@@ -36,7 +36,7 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
         raise ValueError(f"expected tallies of ahead or lle to read again, got those of {mechanism.name}")
     if len(schema.attributes) == 1:
         return adaptive.reread(mechanism, schema, history)
-    session, told = Session.told(mechanism, schema, history), defaultdict[tuple[int, ...], list[Tally]](list)
+    session, told = Session.after(mechanism, schema, history), defaultdict[tuple[int, ...], list[Tally]](list)
     for question, tally in session.answered():  # wave by wave
         told[question.attributes].append(tally)
     first = session.finish()
