@@ -107,6 +107,35 @@ def axes_of(schema: Schema, attributes: Sequence[int] | None = None) -> tuple[Ax
     return tuple(Axis.of(schema.attributes[i]) for i in chosen)
 
 
+def only_axis(schema: Schema, method: str) -> Axis:
+    """The axis of the only attribute; a ValueError where there are several."""
+    if len(schema.attributes) != 1:
+        raise ValueError(f"expected one attribute for {method}, got {len(schema.attributes)}")
+    return Axis.of(schema.attributes[0])
+
+
+def several_codes(schema: Schema) -> list[int]:
+    """The attributes with more than one code: there is nothing to ask about the others."""
+    return [a for a, size in enumerate(schema.sizes) if size > 1]
+
+
+def dotted(numbers: Sequence[int]) -> str:
+    """The id of a group from the attributes or levels that it is asked about."""
+    return ".".join(map(str, numbers))
+
+
+def check_choice(argument: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not among the named ones."""
+    if value not in allowed:
+        raise ValueError(f"expected {argument} to be one of {', '.join(allowed)}, got {value!r}")
+
+
+def check_count(argument: str, value: object, *, optional: bool = False) -> None:
+    """Refuse what is no positive integer; None is one where it is ``optional``."""
+    if not (optional and value is None) and (type(value) is not int or value < 1):
+        raise ValueError(f"expected {argument} to be a positive integer{' or None' * optional}, got {value!r}")
+
+
 def check_tallies(wave: Wave, tallies: Tallies) -> Tallies:
     """The tallies themselves if they answer exactly the questions of the wave."""
     if set(tallies) != set(wave):

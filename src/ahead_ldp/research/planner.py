@@ -19,7 +19,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.engines.simulation import MOST_CELLS, Population, run_simulation
-from ahead_ldp.mechanisms.ahead.decomposition import Rules, threshold
+from ahead_ldp.mechanisms.ahead.decomposition import GrownTrees, threshold
 from ahead_ldp.oracles import LinearOracle
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.protocol.mechanism import Mechanism, Question, axes_of
@@ -207,12 +207,11 @@ def _margin(shape: str, size: int) -> Floats:
 
 
 def _theta(mechanism: Mechanism, schema: Schema, question: Question, people: float) -> float | None:
-    rules = getattr(mechanism, "rules", None)
-    if not isinstance(rules, Rules) or not isinstance(question.oracle, LinearOracle):
+    if not isinstance(mechanism, GrownTrees) or not isinstance(question.oracle, LinearOracle):
         return None
-    root = Tree.root(axes_of(schema, question.attributes), rules.fanout)
+    root = Tree.root(axes_of(schema, question.attributes), mechanism.fanout)
     variance = float(question.oracle.variance(1)) / people
-    return float(threshold(variance, root.prospective_children[0], rules.scale))
+    return float(threshold(variance, root.prospective_children[0], mechanism.scale))
 
 
 def shape_rng(shape: str) -> Generator:

@@ -15,11 +15,10 @@ from ahead_ldp.device.partition import Axis
 from ahead_ldp.mechanisms.adaptive.cell_estimates import CellReports
 from ahead_ldp.mechanisms.adaptive.density import ESTIMATORS, glance
 from ahead_ldp.mechanisms.adaptive.estimates import AdaptiveEstimate
-from ahead_ldp.mechanisms.ahead.decomposition import check_choice, levels
-from ahead_ldp.mechanisms.grids.hdg import named_oracle
-from ahead_ldp.oracles import LinearOracle, Tally
+from ahead_ldp.mechanisms.ahead.decomposition import levels
+from ahead_ldp.oracles import LinearOracle, Tally, named_oracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of, check_choice
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
