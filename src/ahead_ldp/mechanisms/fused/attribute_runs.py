@@ -16,7 +16,7 @@ from ahead_ldp.mechanisms.fused.margins import Margin
 from ahead_ldp.protocol.mechanism import Question, Run, Tallies, Wave, axes_of
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_PIECES = 128  # of equal width, beside the bins: where errors are told apart
+_PIECES = 128  # of equal width, beside the bins: where errors are told apart (choice F5)
 
 
 @dataclass(slots=True)

@@ -11,12 +11,12 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.estimate import Answers, Estimate
 from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.mechanisms.fused.pairwise_models import PairwiseModel
-from ahead_ldp.mechanisms.fused.pairwise_slopes import Draws, Slopes
+from ahead_ldp.mechanisms.fused.pairwise_slopes import Slopes, normal_draws
 from ahead_ldp.partitions.covers import chunks
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import Workload, by_restriction
 
-_SEED = 20_211  # draws are the same every time
+_SEED = 20_211  # unit: any number; draws are the same every time
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +57,10 @@ class FusedEstimate(Estimate):
         if not all(margin.known for margin in self.model.margins):
             return None
         rng = np.random.default_rng(_SEED)
-        drawn, found = Draws.of(self.model, draws, rng), np.zeros((draws, workload.n))
+        drawn, errors = normal_draws(self.model, draws, rng), np.zeros((draws, workload.n))
         for queries, slopes in self._slopes(workload):
-            found[:, queries] = drawn.errors(slopes, rng)
-        return found
+            errors[:, queries] = slopes.errors(drawn, rng)
+        return errors
 
     def _slopes(self, workload: Workload) -> Iterator[tuple[slice, Slopes]]:
         """Stretches of the queries, with their slopes."""

@@ -22,8 +22,7 @@ class GridReport:
 
     def sums(self, table: Floats) -> Floats:  # (bins, bins, ...) -> (g, h, ...)
         """A table of bins on the cells of the grid."""
-        found: Floats = np.add.reduceat(np.add.reduceat(table, self.rows, axis=0), self.columns, axis=1)
-        return found
+        return np.add.reduceat(np.add.reduceat(table, self.rows, axis=0), self.columns, axis=1)
 
     def spread(self, cells: Floats, shape: tuple[int, int]) -> Floats:  # (g, h) -> (bins, bins)
         """Each bin gets the number of its cell."""
@@ -42,9 +41,9 @@ def pooled(reports: Sequence[GridReport]) -> list[GridReport]:
     for report in reports:
         if isfinite(report.variance):
             same.setdefault((report.rows.tobytes(), report.columns.tobytes()), []).append(report)
-    found = []
-    for told in same.values():
-        weights = np.array([1 / r.variance for r in told])
-        values = np.einsum("k,kij->ij", weights, np.stack([r.values for r in told])) / weights.sum()
-        found.append(GridReport(told[0].rows, told[0].columns, values, float(1 / weights.sum())))
-    return sorted(found, key=lambda r: r.values.size)
+    means = []
+    for grid in same.values():
+        weights = np.array([1 / r.variance for r in grid])
+        values = np.einsum("k,kij->ij", weights, np.stack([r.values for r in grid])) / weights.sum()  # F16
+        means.append(GridReport(grid[0].rows, grid[0].columns, values, float(1 / weights.sum())))
+    return sorted(means, key=lambda r: r.values.size)
