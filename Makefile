@@ -15,7 +15,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
-	@$(BIN)/python -m ahead_ldp.cli.demo $(if $(KEEP),--keep)
+	@$(BIN)/python -m ahead_ldp demo $(if $(KEEP),--keep)
 
 test: lint system  ## lint, then the test suite
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup

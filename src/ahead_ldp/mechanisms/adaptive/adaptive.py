@@ -19,7 +19,8 @@ from ahead_ldp.mechanisms.grain import ADAPTIVE_SHARE
 from ahead_ldp.mechanisms.grids.hdg import named_oracle
 from ahead_ldp.oracles import LinearOracle, Tally
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of, check_tallies
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of
+from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
 _FEWEST_CELLS = 4  # of the first questions (decision 012: three were no better)
@@ -187,12 +188,5 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
 
     For one attribute whose questions are about cells of its codes, such as AHEAD's; others are refused.
     """
-    told, run = list[CellReports](), mechanism.run(schema)
-    wave = next(run, {})
-    for tallies in history:
-        told += [reports_of(question, tallies[group]) for group, question in wave.items()]
-        try:
-            wave = run.send(check_tallies(wave, tallies))
-        except StopIteration:
-            break
-    return AdaptiveEstimate.of(schema, _axis(schema), told)
+    answered = Session.told(mechanism, schema, history).answered()
+    return AdaptiveEstimate.of(schema, _axis(schema), [reports_of(question, tally) for question, tally in answered])

@@ -11,7 +11,6 @@ from ahead_ldp.device.canonical import Record
 from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, Header
 from ahead_ldp.engines.files import Asked
 from ahead_ldp.engines.writer import ReportWriter
-from ahead_ldp.protocol.session import Provenance
 from ahead_ldp.service.server.problems import Problem
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store.rows import Chunk, QuestionRow
@@ -38,8 +37,7 @@ def frames(chunk: Chunk) -> bytes:
 
 def tallies_record(service: Service, campaign: str) -> Record:
     """Schema, method, every frozen tally with the digest of its question, and the chain's end."""
-    session = service.closed_session(campaign)
-    return Provenance(session.mechanism, session.schema, tuple(session.history), campaign).record()
+    return service.closed_session(campaign).finish().record()
 
 
 def _question(service: Service, campaign: str, number: int, group: str) -> QuestionRow:

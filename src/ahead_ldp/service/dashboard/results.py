@@ -207,17 +207,16 @@ def _attribute(session: Session, estimate: Estimate, a: Attribute) -> dict[str, 
 
 def asked_cells(session: Session, attribute: int) -> list[list[int]]:
     """For each closed wave the inner borders of the finest cells that were asked about on an attribute."""
-    replayed, rows = Session(session.mechanism, session.schema, session.campaign), []
-    for told in session.history:
+    rows = []
+    for after in session.provenance.waves:
         best: list[int] = []
-        for question in replayed.wave.values():
+        for question in after.wave.values():
             if attribute in question.attributes:
                 at = question.attributes.index(attribute)
                 found = sorted({int(x) for x in question.partition.lo[:, at]} - {0})
                 best = max(best, found, key=len)
         if best:
             rows.append(best)
-        replayed.tell(told)
     return rows
 
 

@@ -46,18 +46,8 @@ def joint_fit(session: Session, tallies: Tallies) -> list[tuple[str, float, int]
 
 def told(session: Session, tallies: Tallies | None = None) -> list[tuple[Question, Tally]]:
     """Every question told so far with its tally, and those of the open wave with the tallies given for it."""
-    run, found = session.mechanism.run(session.schema), []
-    wave = next(run, None)
-    for history in session.history:
-        assert wave is not None
-        found += [(wave[group], history[group]) for group in wave]
-        try:
-            wave = run.send(history)
-        except StopIteration:
-            wave = None
-    if tallies is not None and wave is not None:
-        found += [(wave[group], tallies[group]) for group in wave]
-    return found
+    now = [] if tallies is None else [(question, tallies[group]) for group, question in session.wave.items()]
+    return session.answered() + now
 
 
 def marginal(question: Question, tally: Tally, attribute: int) -> Marginal | None:

@@ -151,7 +151,7 @@ def hash_screens(oracle: OLH, rows: Iterable[Bytes]) -> dict[str, float | None]:
     top = np.zeros((len(places), 128), np.int64)  # the top byte of a number below 2**31
     values = np.zeros(oracle.law.g, np.int64)
     for some in rows:
-        fields = oracle._fields(some)
+        fields = oracle.fields(some)
         for i, column in enumerate(fields[:3]):
             top[i] += np.bincount(column >> 24, minlength=128)
         values += np.bincount(fields[3], minlength=oracle.law.g)
