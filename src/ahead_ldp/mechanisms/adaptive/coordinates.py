@@ -25,10 +25,6 @@ class Coordinate:
     log_prior: float
     at: Floats  # (d,) rising from 0 to 1
 
-    def means(self, borders: Ints) -> Floats:  # (places + 1,) -> (places,)
-        """Where the places between neighbouring borders lie."""
-        return np.add.reduceat(self.at, borders[:-1]) / np.diff(borders)
-
 
 def coordinates(borders: Ints, near: Floats) -> list[Coordinate]:  # (places + 1,), (d,)
     """Those that are tried, for cells with these borders and people who lie about so.

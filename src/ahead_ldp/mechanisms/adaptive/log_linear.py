@@ -198,8 +198,7 @@ def _scales(k: int) -> Floats:  # -> (amplitudes, k)
     The cosines of a random walk go down as 1/j, those of an integrated one as 1/j^2.
     """
     j = np.arange(1, k - 1)
-    walk, integrated = 1 / j**2, 1 / j**4.0
-    walk, integrated = walk / walk.sum(), integrated / integrated.sum()
+    walk, integrated = (falling / falling.sum() for falling in (1 / j**2, 1 / j**4.0))
     t, a, b = _TREND[_POINTS[:, :1]], _WALK[_POINTS[:, 1:2]], _INTEGRATED[_POINTS[:, 2:]]
     cosines = np.sqrt(2 * (a**2 * walk + b**2 * integrated))  # A15: a^2 + b^2 on average along the codes
     return np.hstack([t, t, cosines])

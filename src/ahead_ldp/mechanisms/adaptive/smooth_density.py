@@ -90,9 +90,11 @@ class _Fitted(NamedTuple):
 def _fitted(places: CellData, borders: Ints, near: Floats) -> list[_Fitted]:  # (places + 1,), (d,)
     """Fits to places in the coordinates that are likeliest at first sight."""
     k, width, share = min(_MOST_COSINES, near.size - 1), np.diff(borders), np.add.reduceat(near, borders[:-1])
+    tried = coordinates(borders, near)
+    means = [np.add.reduceat(c.at, borders[:-1]) / width for c in tried]
     starts = [
-        (Model(places, _basis(c.means(borders), k), width, log_prior=c.log_prior).start(share), c)
-        for c in coordinates(borders, near)
+        (Model(places, _basis(mean, k), width, log_prior=c.log_prior).start(share), c)
+        for mean, c in zip(means, tried, strict=True)
     ]
     starts = sorted(starts, key=lambda pair: -pair[0].log_evidence)[:_MOST_FITTED]
     fits = []

@@ -102,8 +102,7 @@ class Shrunk:
 
     def below(self, base: Floats) -> Floats:  # (d + 1,) -> (d + 1,)
         """The share below every code: masses not negative and adding up, inside the data's cells as the base's."""
-        departures = self.departures
-        return descend(departures.tree, base, departures.nodes, self.mean)
+        return descend(self.departures.tree, base, self.departures.nodes, self.mean)
 
 
 def shrink(
@@ -219,9 +218,7 @@ class Levels:
 
     def first(self) -> Floats:  # -> (levels, parts)
         """Weights before anything is learned."""
-        weights = np.tile(self.start, (len(self.member), 1))
-        weights[: self.fixed] = WIDE
-        return weights
+        return np.where(np.arange(len(self.member))[:, None] < self.fixed, WIDE, self.start)
 
     def learn(self, family: Family, weights: Floats) -> Floats:  # (levels, parts) -> (levels, parts)
         """The mixture's weights on each level after some rounds of EM, going on from some."""

@@ -49,8 +49,7 @@ class FusedEstimate(Estimate):
         for queries, slopes in self._slopes(workload):
             answers[queries], assumed[queries] = slopes.values, slopes.assumed
             noise[queries] = slopes.variance(self.model)
-        error, bias = np.sqrt(noise), np.sqrt(assumed)
-        return Answers(answers, error, flags, consistent=self.consistent, bias_error=bias)
+        return Answers(answers, np.sqrt(noise), flags, consistent=self.consistent, bias_error=np.sqrt(assumed))
 
     @one_thread
     def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)

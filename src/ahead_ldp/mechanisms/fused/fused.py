@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.device.partition import Axis
 from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive, check_integer
 from ahead_ldp.mechanisms.fused.attribute_runs import AttributeRun
 from ahead_ldp.mechanisms.fused.estimates import FusedEstimate
@@ -91,7 +90,7 @@ class Fused(Mechanism):
         several, pairs = _several(schema), list(combinations(_several(schema), 2))
         alone, groups = self.single_share(len(several)), list[Group]()
         for a in several:
-            own = self.tree().groups(_only(schema, a))
+            own = self.tree().groups(Schema((schema.attributes[a],)))
             part = alone / len(several) / sum(group.share for group in own)
             groups += [Group(f"{a + 1}.{group.id}", max(1, round(_SHARE_STEPS * part * group.share))) for group in own]
         share = max(1, round(_SHARE_STEPS * (1 - alone) / max(len(pairs), 1) / len(_GRIDS)))
@@ -99,7 +98,7 @@ class Fused(Mechanism):
 
     def run(self, schema: Schema) -> Run:
         """The trees side by side; the pairs' grids with their third wave and the last, and in between if need be."""
-        trees = {a: AttributeRun(self.tree(), _only(schema, a), a) for a in _several(schema)}
+        trees = {a: AttributeRun(self.tree(), Schema((schema.attributes[a],)), a) for a in _several(schema)}
         pairs = _Pairs(self, schema, trees)
         for number in range(pairs.last + 1):
             asked = {a: tree.ask() for a, tree in trees.items()}
@@ -128,7 +127,8 @@ class Fused(Mechanism):
         reports = {pair: pooled(told) for pair, told in pairs.reports.items()}
         margins = []
         for a, axis in enumerate(axes_of(schema)):
-            bins = pairs.columns[a].bins if a in pairs.columns else _even_bins(axis, self.bins)
+            even = equal_mass_borders(np.full(axis.size, 1 / axis.size), axis, self.bins)
+            bins = pairs.columns[a].bins if a in pairs.columns else even
             margin = trees[a].margin(bins) if a in trees else _CERTAIN
             margins.append(margin.agreed(_column_sums(reports, margin, a)))
         bases = {a: _basis(schema, a, margins[a].masses, self.smoothness) for a in trees}
@@ -263,14 +263,6 @@ def _column_sums(
 def _basis(schema: Schema, attribute: int, masses: Floats, functions: int) -> Basis:
     axis = axes_of(schema, [attribute])[0]
     return Basis.of(masses, functions, axis.nominal, axis.missing)
-
-
-def _even_bins(axis: Axis, bins: int) -> Ints:
-    return equal_mass_borders(np.full(axis.size, 1 / axis.size), axis, bins)
-
-
-def _only(schema: Schema, attribute: int) -> Schema:
-    return Schema((schema.attributes[attribute],))
 
 
 def _several(schema: Schema) -> list[int]:

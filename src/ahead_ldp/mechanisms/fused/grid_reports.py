@@ -22,7 +22,7 @@ class GridReport:
 
     def sums(self, table: Floats) -> Floats:  # (bins, bins, ...) -> (g, h, ...)
         """A table of bins on the cells of the grid."""
-        return np.add.reduceat(np.add.reduceat(table, self.rows, axis=0), self.columns, axis=1)
+        return block_sums(table, self.rows, self.columns)
 
     def spread(self, cells: Floats, shape: tuple[int, int]) -> Floats:  # (g, h) -> (bins, bins)
         """Each bin gets the number of its cell."""
@@ -33,6 +33,17 @@ class GridReport:
         """The same with the rows and columns of a finer grid for bins."""
         rows, columns = np.searchsorted(finer.rows, self.rows), np.searchsorted(finer.columns, self.columns)
         return GridReport(rows, columns, self.values, self.variance)
+
+
+def block_sums(table: Floats, rows: Ints, columns: Ints) -> Floats:  # (bins, bins, ...), (g,), (h,) -> (g, h, ...)
+    """A table of bins on the blocks that begin at some of them."""
+    return np.add.reduceat(np.add.reduceat(table, rows, axis=0), columns, axis=1)
+
+
+def column_shares(shares: Floats, mass: Floats, starts: Ints) -> Floats:  # (n, bins), (bins,), (g,) -> (n, g)
+    """The share of the mass of columns that is inside, from that of the bins; 0 where there is no mass."""
+    whole, inside = np.add.reduceat(mass, starts), np.add.reduceat(shares * mass, starts, axis=1)
+    return np.divide(inside, whole, out=np.zeros_like(inside), where=whole > 0)
 
 
 def pooled(reports: Sequence[GridReport]) -> list[GridReport]:

@@ -20,7 +20,7 @@ import numpy as np
 from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.estimates.solvers.proportional_fitting import margin_scales, margin_system, scaled
 from ahead_ldp.mechanisms.adaptive.log_linear import softmax
-from ahead_ldp.mechanisms.fused.grid_reports import GridReport, pooled
+from ahead_ldp.mechanisms.fused.grid_reports import GridReport, column_shares, pooled
 from ahead_ldp.mechanisms.fused.rough_cells import fit_cells
 from ahead_ldp.schema.arrays import Floats, Ints
 
@@ -101,16 +101,10 @@ class Interaction:
     def cell_slopes(self, first: Floats, second: Floats) -> Floats:  # (n, r), (n, c) -> (n, g h)
         """How boxes move with departures of single cells: the share of a cell inside, less the margins' part."""
         assert self.report is not None
-        sides = []
-        for shares, mass, starts in (
-            (first, self.table.sum(axis=1), self.report.rows),
-            (second, self.table.sum(axis=0), self.report.columns),
-        ):
-            whole = np.add.reduceat(mass, starts)
-            inside = np.add.reduceat(shares * mass, starts, axis=1)
-            side = np.divide(inside, whole, out=np.zeros_like(inside), where=whole > 0)
-            sides.append(side - side.mean(axis=1, keepdims=True))  # F15
-        return (sides[0][:, :, None] * sides[1][:, None, :]).reshape(len(first), -1)
+        one = column_shares(first, self.table.sum(axis=1), self.report.rows)
+        other = column_shares(second, self.table.sum(axis=0), self.report.columns)
+        one, other = (side - side.mean(axis=1, keepdims=True) for side in (one, other))  # F15
+        return (one[:, :, None] * other[:, None, :]).reshape(len(first), -1)
 
 
 @one_thread
@@ -230,7 +224,6 @@ class _Model:
     ) -> None:
         self.rows, self.columns, self.reports = rows, columns, reports
         b1, b2 = (b.functions for b in bases)
-        self.shape = rows.size, columns.size
         self.features = np.einsum("ik,jl->ijkl", b1, b2).reshape(rows.size, columns.size, -1)
         self.flat = self.features.reshape(rows.size * columns.size, -1)
         self.base = np.outer(rows, columns)
@@ -250,7 +243,7 @@ class _Model:
 
     def table(self, theta: Floats) -> Floats:
         """The table of these coefficients."""
-        g = np.clip((self.flat @ theta).reshape(self.shape), -_LARGEST_LOG, _LARGEST_LOG)  # F6
+        g = np.clip((self.flat @ theta).reshape(self.base.shape), -_LARGEST_LOG, _LARGEST_LOG)  # F6
         start = self.base * np.exp(g)
         by_row, self.guess = margin_scales(start, self.rows, self.columns, self.guess, 100, 1e-9)
         return scaled(start, by_row, self.guess)

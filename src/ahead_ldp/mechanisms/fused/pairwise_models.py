@@ -10,6 +10,7 @@ import numpy as np
 
 from ahead_ldp.estimates.solvers.max_entropy import MOST_ATTRIBUTES
 from ahead_ldp.estimates.solvers.proportional_fitting import fit_blocks, fit_pairs
+from ahead_ldp.mechanisms.fused.grid_reports import block_sums, column_shares
 from ahead_ldp.mechanisms.fused.interactions import Interaction
 from ahead_ldp.mechanisms.fused.margins import Margin
 from ahead_ldp.schema.arrays import Floats, Ints
@@ -77,12 +78,8 @@ class PairwiseModel:
         n = len(shares[0])
         cells: Floats = np.broadcast_to(table.reshape(1, 1, -1), (n, 1, table.size))
         for a, begin, share in zip(attributes, starts, shares, strict=True):
-            mass = self.margins[a].masses
-            whole = np.add.reduceat(mass, begin)
-            inside = np.add.reduceat(share * mass, begin, axis=1)
-            inside = np.divide(inside, whole, out=np.zeros_like(inside), where=whole > 0)
-            both = np.stack([inside, 1 - inside], axis=1)  # (n, 2, columns)
-            done = cells.shape[1]
+            inside = column_shares(share, self.margins[a].masses, begin)
+            both, done = np.stack([inside, 1 - inside], axis=1), cells.shape[1]  # (n, 2, columns)
             cells = np.einsum("npgr,ncg->npcr", cells.reshape(n, done, begin.size, -1), both).reshape(n, 2 * done, -1)
         return np.maximum(cells.reshape(n, *[2] * len(attributes)), 1e-15)  # F23
 
@@ -94,10 +91,10 @@ class PairwiseModel:
             side = max(2, min(_MOST_COLUMNS, int(_MOST_CELLS ** (1 / len(attributes)) + 1e-9)))
             starts = [_merged(self.margins[a].masses, side) for a in attributes]
             masses = [np.add.reduceat(self.margins[a].masses, s) for a, s in zip(attributes, starts, strict=True)]
-            tables = {}
-            for i, j in combinations(range(len(attributes)), 2):
-                rows = np.add.reduceat(self.pairs[attributes[i], attributes[j]].table, starts[i], axis=0)
-                tables[i, j] = np.add.reduceat(rows, starts[j], axis=1)
+            tables = {
+                (i, j): block_sums(self.pairs[attributes[i], attributes[j]].table, starts[i], starts[j])
+                for i, j in combinations(range(len(attributes)), 2)
+            }
             self._tables[attributes] = starts, fit_pairs(masses, tables)  # F22
         return self._tables[attributes]
 

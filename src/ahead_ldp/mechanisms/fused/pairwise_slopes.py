@@ -104,7 +104,7 @@ class _Part:
             assert self.boxed.cells is not None
             by_one, by_two = all_in_slopes(self.boxed.cells)  # F23
             for i, a in enumerate(self.attributes):
-                others = _product([x for k, x in enumerate(lifts) if k != i])
+                others = np.prod([x for k, x in enumerate(lifts) if k != i], axis=0)
                 self._into(("margin", a), (by_one[:, i] * others)[:, None] * parts[i])
             for k, pair in enumerate(combinations(range(len(self.attributes)), 2)):
                 self._pair(pair, parts, lifts, by_two[:, k])
@@ -130,9 +130,9 @@ class _Part:
             column = np.searchsorted(margin.bins, margin.parts[:-1], side="right") - 1
             given = np.divide(across[side], margin.masses, out=np.zeros_like(across[side]), where=margin.masses > 0)
             slope = by_mass[side][:, column] + given[:, column] * (parts[k] - shares[side][:, column])  # F18
-            others = _product([x for j, x in enumerate(lifts) if j != k])
+            others = np.prod([x for j, x in enumerate(lifts) if j != k], axis=0)
             self._into(("margin", pair[side]), (weight * others)[:, None] * slope)
-        whole = weight * _product(lifts)
+        whole = weight * np.prod(lifts, axis=0)
         one, other = shares[0] @ interaction.table.sum(axis=1), shares[1] @ interaction.table.sum(axis=0)
         most = (np.minimum(one, other) - np.maximum(one + other - 1, 0.0)) / 2  # F19: two of it from bound to bound
         if interaction.report is None:
@@ -192,10 +192,6 @@ def _quadratic(slopes: Floats, covariance: Floats) -> Floats:  # (n, k), (k, k) 
     if covariance.ndim == 1:
         return slopes**2 @ covariance
     return np.maximum(((slopes @ covariance) * slopes).sum(axis=1), 0.0)
-
-
-def _product(factors: list[Floats]) -> Floats:
-    return np.prod(np.stack(factors), axis=0)
 
 
 def _draws(covariance: Floats, count: int, rng: Generator) -> Floats:  # (k, k) or (k,) -> (count, k)
