@@ -118,3 +118,9 @@ def test_what_names_its_source_or_was_not_chosen_passes(line):
 
 def test_there_is_something_to_read():
     assert sum(len(constants(path.read_text("utf-8"))) for path in FILES) > 60
+
+
+def test_decisions_are_numbered_without_gaps_and_listed():
+    assert sorted(DECISIONS) == [f"{number:03}" for number in range(1, len(DECISIONS) + 1)]
+    listed = re.findall(r"^- \[(\d{3})\]", (ROOT / "docs" / "decisions" / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert listed == sorted(DECISIONS)

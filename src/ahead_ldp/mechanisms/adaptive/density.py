@@ -4,8 +4,8 @@ Two base measures compete: an even one, and a smooth density fitted to the same 
 shrinkage makes of it, and they are averaged by their evidence; the smooth one pays for the coefficients it used.
 
 What the tree buys (``tree_shrinkage``, ``bisections``, ``draws``): in the mean the smooth density alone gains as much
-over the paper's method, 3.7 times (docs/accuracy.md). With the tree the worst setting is at 0.82 instead of 0.72, 85 %
-of the settings gain twice instead of 82 %, and the draws behind intervals know of heaps that a smooth curve has not.
+over the paper's method, 3.7 times (docs/accuracy.md). With the tree the worst setting gains 0.82 instead of 0.72, 85 %
+of all gain at least twice instead of 82 %, and the draws behind intervals allow for heaps that a smooth curve has not.
 """
 
 from __future__ import annotations
