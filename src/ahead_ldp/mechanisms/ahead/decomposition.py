@@ -12,13 +12,12 @@ from ahead_ldp.device.partition import Axis
 from ahead_ldp.estimates.measurements import Measurement
 from ahead_ldp.estimates.solvers.norm_sub import norm_sub
 from ahead_ldp.mechanisms.ahead.averaging import Averaged, average
+from ahead_ldp.mechanisms.grain import AHEAD_FREQUENCY
 from ahead_ldp.oracles import LinearOracle, Tally, linear_oracle
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.protocol.mechanism import Mechanism, Question, check_choice
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
-
-_GRAIN = 2.0**30  # shares are compared in units of 2^-30, so that machines agree on a question (docs/architecture.md)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +111,7 @@ class Decomposition:
             return known
         tested = estimate if self.rules.tested == "raw" else measurement.estimate
         theta = threshold(oracle.variance(tally.n), self.tree.prospective_children[leaves], self.rules.scale)
-        above = np.rint(tested * _GRAIN) > np.rint(theta * _GRAIN)
+        above = np.rint(tested * AHEAD_FREQUENCY) > np.rint(theta * AHEAD_FREQUENCY)
         heavy, is_open = np.zeros(self.tree.size, bool), self.is_open.copy()
         heavy[leaves] = above & self.is_open[leaves]
         if self.rules.stopped == "final":
@@ -129,7 +128,7 @@ class Decomposition:
         room = self.rules.max_cells - leaves.size
         if gain[heavy].sum() <= room:
             return heavy
-        order = leaves[np.argsort(-np.rint(tested * _GRAIN), kind="stable")]
+        order = leaves[np.argsort(-np.rint(tested * AHEAD_FREQUENCY), kind="stable")]
         order = order[heavy[order]]
         kept = np.zeros_like(heavy)
         kept[order[np.cumsum(gain[order]) <= room]] = True
