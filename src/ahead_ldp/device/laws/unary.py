@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import ceil, isqrt
 from typing import ClassVar, Self
 
+from ahead_ldp.device.canonical import expect
 from ahead_ldp.device.epsilon import exact_epsilon, exp_bounds
 from ahead_ldp.device.laws.base import MaskLaw, check_cells, sharpest
 from ahead_ldp.device.words import Words, take_many
@@ -54,8 +55,7 @@ class OUELaw(UnaryLaw):
 
     def check_parameters(self) -> None:
         """Refuse q at or above p."""
-        if self.q_num >= self.own:
-            raise ValueError(f"expected q_num < 2**{self.bits - 1}, got {self.q_num}")
+        expect(self.q_num < self.own, f"q_num < 2**{self.bits - 1}, got {self.q_num}")
 
     @classmethod
     def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
@@ -84,8 +84,7 @@ class SUELaw(UnaryLaw):
 
     def check_parameters(self) -> None:
         """Refuse p at or below q."""
-        if self.p_num <= self.other:
-            raise ValueError(f"expected p_num > 2**{self.bits - 1}, got {self.p_num}")
+        expect(self.p_num > self.other, f"p_num > 2**{self.bits - 1}, got {self.p_num}")
 
     @classmethod
     def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
