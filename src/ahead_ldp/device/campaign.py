@@ -22,10 +22,12 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import parse_epsilon
 from ahead_ldp.device.question import Policy, Question, check_question
 from ahead_ldp.device.refusals import QuestionRefused
+from ahead_ldp.device.tokens import PublicKey
 
 ENROLMENTS = ("panel", "walk_in")
 TIERS = ("none", "signed", "blind")
 PUBLIC_EXPONENT = 65537
+NOTHING = "0" * 64  # what the first wave's questions follow from
 _FIELDS = (
     "type version title purpose controller contact texts created schema method epsilon groups minimum closing"
     " enrolment token review retention_days"
@@ -48,7 +50,7 @@ class Campaign:
     minimum: int
     enrolment: str
     tier: str
-    key: tuple[int, int] | None  # n and e of the issuer, unless the tier is "none"
+    key: PublicKey | None  # of the issuer, unless the tier is "none"
 
     @classmethod
     def of(cls, record: Record) -> Campaign:
@@ -142,7 +144,7 @@ def wave_record(campaign: str, number: int, questions: Sequence[Record]) -> Reco
 
 
 def check_wave(data: bytes, campaign: Campaign, number: int, policy: Policy) -> dict[str, Question]:
-    """The questions of a wave by group, every one of them checked; else ``QuestionRefused``.
+    """The questions of a wave by group, every one checked, all after the same tallies; else ``QuestionRefused``.
 
     All are checked, not only the device's own: what one device would refuse, all refuse, whatever their group.
     """
@@ -165,9 +167,12 @@ def _check_wave(record: Record, campaign: Campaign, number: int, policy: Policy)
         same = question.wave == number and question.epsilon == campaign.epsilon
         expect(same, "the wave's number and the campaign's epsilon in every question")
         questions[question.group] = question
+    before = {inner["tallies"] for inner in record["questions"]}
+    chained = len(before) == 1 and (number == 1) == (before == {NOTHING})
     order = [group for group, _ in campaign.groups if group in questions]
     once = list(questions) == order and len(questions) == len(record["questions"]) and questions != {}
     expect(once, "each group of the campaign at most once, in order")
+    expect(chained, "all questions of a wave to follow from the same tallies")
     return questions
 
 
@@ -204,7 +209,7 @@ def _groups(groups: object) -> tuple[tuple[str, int], ...]:
     return tuple(shares)
 
 
-def _token(token: object) -> tuple[str, tuple[int, int] | None]:
+def _token(token: object) -> tuple[str, PublicKey | None]:
     tier = token.get("tier") if isinstance(token, dict) else None
     if tier == "none":
         fields(token, "tier", "token")
@@ -217,4 +222,4 @@ def _token(token: object) -> tuple[str, tuple[int, int] | None]:
     n = int(text, 16)
     expect(n % 2 == 1 and n.bit_length() == 4 * len(text), "token.n to be odd and to fill its digits")
     integer(named["e"], "token.e", PUBLIC_EXPONENT, PUBLIC_EXPONENT)
-    return str(tier), (n, PUBLIC_EXPONENT)
+    return str(tier), PublicKey(n, PUBLIC_EXPONENT)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import gcd
+from typing import NamedTuple
 
 from ahead_ldp.device.canonical import check_digest, expect
 from ahead_ldp.device.frames import ID_LENGTH
@@ -28,8 +29,7 @@ class TokenRefused(ValueError):
     """A signature is not the issuer's on this message."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublicKey:
+class PublicKey(NamedTuple):
     """The issuer's RSA key, as the campaign's record pins it."""
 
     n: int

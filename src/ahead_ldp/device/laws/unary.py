@@ -27,15 +27,15 @@ class UnaryLaw(MaskLaw):
     def own(self) -> int:
         """Threshold of the value's own bit."""
 
-    @property
-    @abstractmethod
-    def other(self) -> int:
-        """Threshold of every other bit."""
-
     def ratio(self) -> Fraction:
         """p (1 - q) / (q (1 - p)): the two bits in which two values differ."""
         one = 1 << self.bits
         return Fraction(self.own * (one - self.other), self.other * (one - self.own))
+
+    @property
+    @abstractmethod
+    def other(self) -> int:
+        """Threshold of every other bit."""
 
     def draw(self, code: int, words: Words) -> bytes:
         """One report about ``code``."""
