@@ -266,7 +266,7 @@ def test_a_panel_member_keeps_the_group_and_waits():
             asked = []
             outcome = client(server, ledger).answer(server.name, lambda o, a=asked: a.append(o) or True, value(i % 16))
             for offer in asked:
-                drawn[i] = offer.group
+                drawn[i] = offer.question.group
                 answered[i] += 1
             assert outcome.status in (Status.ACKNOWLEDGED, Status.WAITING)
         server.close()
