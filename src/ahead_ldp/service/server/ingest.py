@@ -186,13 +186,13 @@ class Ingest:
     def ready(self, campaign: bytes, body: bytes, allowed: Callable[[], bool]) -> Upload | None:
         """An upload whose question is known already, parsed; None where something is to be looked up or refused.
 
-        ``allowed`` counts the request, so it is asked only if nothing else is in the way.
+        ``allowed`` counts the request, so it is asked only if nothing else is in the way, a full queue included.
         """
         target = self.directory.cached_target(body[1:HEADER_LENGTH])
         if target is None or body[0] != VERSION or hexlify(body[1:33]) != campaign:
             return None
         n = frames_of(target, body, self.settings.max_batch)
-        if (target.has_tokens and n > _FEW) or not allowed():
+        if (target.has_tokens and n > _FEW) or not self.committer.has_room(n) or not allowed():
             return None
         return parse_upload(target, body, n)
 

@@ -77,18 +77,17 @@ class SQLiteStore(TableStore):
                 connection = self._readers.pop()
             except IndexError:
                 connection = self._connect()
-                connection.execute("PRAGMA query_only = ON")
             try:
+                connection.execute("PRAGMA query_only = ON")
                 connection.execute("BEGIN")
                 yield _Transaction(connection, KnownIds())
                 connection.execute("COMMIT")
             except BaseException:
                 connection.close()
                 raise
-        if self._closed:
-            connection.close()
-        else:
-            self._readers.append(connection)
+        self._readers.append(connection)
+        if self._closed:  # asked after it was given back: whoever closes meanwhile sees it, or is seen
+            self._close_readers()
 
     def backup(self, path: str) -> None:
         """A compact copy of one snapshot; reports keep coming in meanwhile. The file appears when it is complete."""
@@ -103,10 +102,13 @@ class SQLiteStore(TableStore):
         """Close all connections; the last one folds the log into the file."""
         with self._lock:
             self._closed = True
-            with suppress(IndexError):
-                while True:
-                    self._readers.pop().close()
+            self._close_readers()
             self._drop_writer()
+
+    def _close_readers(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._readers.pop().close()
 
     def _connected(self) -> sqlite3.Connection:
         if self._writer is None:
