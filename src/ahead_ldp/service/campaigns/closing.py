@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 
 from ahead_ldp.protocol.session import ReplayMismatch, Session
-from ahead_ldp.schema.arrays import Bytes
 from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, too_large
-from ahead_ldp.service.campaigns.counting import GroupCount, count_group, no_reports, payload_rows
+from ahead_ldp.service.campaigns.counting import GroupCount, count_group, payload_rows
 from ahead_ldp.service.campaigns.lifecycle import short_groups
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.problems import Problem
@@ -169,23 +169,16 @@ class Closer:
         return session
 
     def _count(self, terms: Terms, session: Session, row: QuestionRow, lease: LeaseOf | None) -> GroupCount:
-        def alive() -> None:
-            if lease is not None and not self.store.renew_job(*lease()):
-                raise LeaseLost("another process took the job over")
+        oracle, keep_lease = session.wave[row.group].oracle, partial(self._keep_lease, lease)
+        return count_group(self.store, terms.digest, row, oracle, keep_lease)
 
-        oracle = session.wave[row.group].oracle
-        if row.state is QuestionState.VOID:
-            return no_reports(row.group, row.digest, oracle)
-        return count_group(self.store, terms.digest, row.wave, row.group, row.digest, oracle, alive)
+    def _keep_lease(self, lease: LeaseOf | None) -> None:
+        if lease is not None and not self.store.renew_job(*lease()):
+            raise LeaseLost("another process took the job over")
 
     def _screened(self, terms: Terms, session: Session, number: int, counts: Sequence[GroupCount]) -> WaveScreens:
-        tallies = {c.group: c.tally for c in counts}
-        shares = dict(terms.campaign.groups)
-
-        def rows(group: str) -> Iterator[Bytes]:
-            length = session.wave[group].oracle.report_bytes
-            return payload_rows(self.store, terms.digest, number, group, length)
-
+        tallies, shares = {c.group: c.tally for c in counts}, dict(terms.campaign.groups)
+        rows = partial(payload_rows, self.store, terms.digest, number)
         screens = screen_wave(session, tallies, shares, rows, np.random.default_rng(), self.hold_z)
         self.store.put_document(terms.digest, number, SCREENS, json.dumps(screens.record()).encode())
         return screens
@@ -198,7 +191,7 @@ class Closer:
         state, following = CampaignState.FINISHED, None
         if session.is_open and not finish:
             state = CampaignState.OPEN
-            if terms.review or too_large(session, self.max_cells):
+            if terms.campaign.record["review"] or too_large(session, self.max_cells):
                 state = CampaignState.REVIEW
             else:
                 following = terms.next_wave(session, now)

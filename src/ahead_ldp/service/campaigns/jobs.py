@@ -70,7 +70,7 @@ class Jobs:
             return
         standing = {q.group for q in self.store.questions(campaign, wave.number) if q.state is QuestionState.OPEN}
         counts = {g: n for g, n in self.store.counts(campaign, wave.number).items() if g in standing}
-        action = due(terms.closing, terms.campaign.minimum, wave, counts, now)
+        action = due(terms.campaign.record["closing"], terms.campaign.minimum, wave, counts, now)
         if isinstance(action, Extend):
             self._extend(campaign, wave, action)
         elif isinstance(action, Close):

@@ -13,8 +13,8 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.committing import Committer
 from ahead_ldp.service.server.cors import Cors, parse_origins
 from ahead_ldp.service.server.headers import SECURITY_HEADERS
-from ahead_ldp.service.server.ingest import Ingest, Receive, Scope, Send
-from ahead_ldp.service.server.limits import RateLimit
+from ahead_ldp.service.server.ingest import Ingest
+from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store.interface import StoreError
 
@@ -62,6 +62,7 @@ class Application:
         started = False
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
+            """Send with the headers of every answer."""
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
@@ -72,7 +73,8 @@ class Application:
 
         path, body = scope["path"], limited(receive, self.service.settings.max_body_bytes)
         try:
-            self._check(scope)
+            self.limit.check(scope)
+            check_length(scope, self.service.settings.max_body_bytes)
             if self.pages is not None and not path.startswith("/v1/") and path != "/metrics":
                 await self.pages(scope, body, guarded)
             else:
@@ -84,14 +86,6 @@ class Application:
             headers = [(k.encode(), v.encode()) for k, v in problem.headers().items()]
             await guarded({"type": "http.response.start", "status": problem.status, "headers": headers})
             await guarded({"type": "http.response.body", "body": problem.body()})
-
-    def _check(self, scope: Scope) -> None:
-        client = scope.get("client")
-        if client is not None and not self.limit.allows(client[0]):
-            raise Problem("too_many_requests")
-        for name, value in scope["headers"]:
-            if name == b"content-length" and (not value.isdigit() or int(value) > self.service.settings.max_body_bytes):
-                raise Problem("too_large")
 
     # Start, background work, stop
 
@@ -156,18 +150,3 @@ class Application:
             self.ingest.refusals.subtract(counts)
             for key in [key for key, count in self.ingest.refusals.items() if not count]:
                 del self.ingest.refusals[key]
-
-
-def limited(receive: Receive, largest: int) -> Receive:
-    """A body that ends the request when it grows beyond the limit, announced or not."""
-    seen = 0
-
-    async def wrapped() -> MutableMapping[str, Any]:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > largest:
-            raise Problem("too_large")
-        return message
-
-    return wrapped

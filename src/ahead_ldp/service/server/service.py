@@ -69,6 +69,7 @@ def needs(role: Role) -> Any:
     """A dependency that lets in the bearer of a role."""
 
     def check(service: Serving, authorization: Annotated[str | None, Header()] = None) -> None:
+        """Raise for everybody else."""
         service.authorize(bearer(authorization), role)
 
     return Depends(check)

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -91,12 +91,8 @@ class SQLiteStore(TableStore):
 
     def backup(self, path: str) -> None:
         """A compact copy of one snapshot; reports keep coming in meanwhile. The file appears when it is complete."""
-        with _mapped(), new_file(path) as part:
-            connection = self._connect()
-            try:
-                connection.execute("VACUUM INTO ?", (str(part),))
-            finally:
-                connection.close()
+        with _mapped(), new_file(path) as part, closing(self._connect()) as connection:
+            connection.execute("VACUUM INTO ?", (str(part),))
 
     def close(self) -> None:
         """Close all connections; the last one folds the log into the file."""
