@@ -18,26 +18,14 @@ import numpy as np
 from ahead_ldp.protocol.session import ReplayMismatch, Session
 from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, too_large
 from ahead_ldp.service.campaigns.counting import GroupCount, count_group, payload_rows
-from ahead_ldp.service.campaigns.lifecycle import short_groups
+from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, short_groups
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.screening.screens import WaveScreens, screen_wave
 from ahead_ldp.service.store.interface import LeaseLost, StateChanged, Store
 from ahead_ldp.service.store.rows import CampaignState, Job, Lease, QuestionRow, QuestionState, WaveRow, WaveState
 
-CLOSE, SCREENS = "close", "screens"  # kinds of a job, and of a document
 LeaseOf = Callable[[], Lease]  # a closer's lease, prolonged to from now
-
-
-class Intent(StrEnum):
-    """What is to become of a wave; the text is the option that a job is stored with."""
-
-    COUNT = ""  # if no group is below the minimum; else it goes on, and whoever asked is told
-    VOID_SHORT = "void_short"  # give up groups below the minimum: past their second deadline
-    FINISH = "finish"  # the same, and the campaign ends with it
-    RELEASE = "release"  # count a held wave, whatever its screens said
-    VOID_ALL = "void_all"  # give up the whole wave
-    RESUME = "resume"  # go on where a closer died; stop no wave for it
 
 
 class Hold(StrEnum):
@@ -78,13 +66,6 @@ class ClosingResult:
     def record(self) -> dict[str, object]:
         """As plain data."""
         return {"wave_state": self.wave.value, "campaign_state": self.campaign.value, "void": list(self.void)}
-
-
-def request_closing(store: Store, now: int, campaign: str, wave: int, name: str, intent: Intent) -> Job:
-    """The job that closes a wave in this way: a new one, or the one that is on its way under this name."""
-    options = {intent.value: True} if intent else {}
-    args = json.dumps({"campaign": campaign, "wave": wave, "options": options}).encode()
-    return store.add_job(f"{name}/{campaign}/{wave}", CLOSE, args, now)
 
 
 @dataclass(frozen=True, slots=True)

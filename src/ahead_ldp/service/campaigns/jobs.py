@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ahead_ldp.service.campaigns.campaign import audit_event
-from ahead_ldp.service.campaigns.closing import SCREENS, Closer, Intent, NotHeld, request_closing
-from ahead_ldp.service.campaigns.lifecycle import Close, Extend, due
+from ahead_ldp.service.campaigns.closing import Closer, NotHeld
+from ahead_ldp.service.campaigns.lifecycle import SCREENS, Close, Extend, Intent, due, request_closing
 from ahead_ldp.service.campaigns.logs import LOGGER, event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.store.interface import StateChanged, Store, StoreUnavailable

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
+from ahead_ldp.service.campaigns.closing import Closer
+from ahead_ldp.service.campaigns.jobs import Jobs
 from ahead_ldp.service.campaigns.logs import LOGGER, event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.committing import Committer
@@ -26,7 +28,9 @@ class Application:
         """Nothing runs before the lifespan starts."""
         self.service, self.control, self.pages = service, control, pages
         self.headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
-        settings = service.settings
+        settings, store, clock = service.settings, service.store, service.clock
+        closer = Closer(store, service.directory.terms, clock, settings.hold_z, settings.max_cells)
+        self.jobs = Jobs(store, closer, clock, settings.lease_s)
         self.cors = Cors(parse_origins(settings.allowed_origins))
         self.limit = RateLimit(settings.rate_per_s, settings.rate_burst, time.monotonic)
         self.ingest: Ingest | None = None
@@ -133,7 +137,7 @@ class Application:
         """One round of background work; whatever fails is logged and tried again in the next."""
         try:
             self.flush_counters()
-            self.service.jobs.run()
+            self.jobs.run()
             self.service.metrics.rounds.inc()
         except StoreError:
             LOGGER.error("store_unavailable", exc_info=True)

@@ -50,12 +50,12 @@ class Upload:
     def answer(self, outcomes: list[bytes]) -> tuple[int, list[tuple[int, Reason]]]:
         """How many were accepted, and the refusals in order."""
         refused: list[tuple[int, Reason]] = []
-        if all(max(found) <= _ACCEPTED for found in outcomes):
+        if all(max(of_part) <= _ACCEPTED for of_part in outcomes):
             return self.n, refused
-        for places, found in zip(self.places, outcomes, strict=True):
+        for places, of_part in zip(self.places, outcomes, strict=True):
             refused += [
                 (place, _REASONS.get(outcome) or self.bad[place])
-                for place, outcome in zip(places, found, strict=True)
+                for place, outcome in zip(places, of_part, strict=True)
                 if outcome > _ACCEPTED
             ]
         return self.n - len(refused), sorted(refused)
