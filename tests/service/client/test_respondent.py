@@ -273,8 +273,8 @@ def test_a_panel_member_keeps_the_group_and_waits():
     assert set(answered.values()) == {1}
     assert len(answered) == 40  # everybody's wave came once
     assert len(set(drawn.values())) > 1
-    over = client(server, Ledger(None)).answer(server.name, never, never)
-    assert over.status == Status.OVER
+    with Ledger(None) as late:
+        assert client(server, late).answer(server.name, never, never).status == Status.OVER
     for ledger in ledgers:
         ledger.close()
 
