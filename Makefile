@@ -22,7 +22,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
-	@$(BIN)/python -m ahead_ldp.cli.demo $(if $(KEEP),--keep)
+	@$(BIN)/python -m ahead_ldp demo $(if $(KEEP),--keep)
 
 check: $(STAMP)  ## the inner loop: ruff, mypy and the fast tests of every package, side by side
 	@$(MAKE) -j2 lint fast

@@ -10,8 +10,8 @@ import argparse
 import numpy as np
 
 from ahead_ldp.oracles import ORACLES, make_oracle
-from ahead_ldp.service.screening.attacks import ATTACKS, attacked_wave
 from ahead_ldp.service.server.config import Settings
+from tests.service.screening.attacks import ATTACKS, attacked_wave
 
 SHARES = (0.001, 0.01, 0.05)
 CELLS, TARGETS = 64, np.arange(40, 48)

@@ -102,7 +102,7 @@ def serve_empty() -> None:
     """Run the empty application with the settings of the real server until the process is ended."""
     import uvicorn
 
-    from ahead_ldp.service.server import logs
+    from ahead_ldp.service.campaigns import logs
     from ahead_ldp.service.server.embedded import LoggingServer
 
     plain = [(b"content-type", b"application/json"), (b"content-length", str(len(_ANSWER)).encode())]

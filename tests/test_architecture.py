@@ -28,7 +28,7 @@ LAYERS = [
 STANDARD_LIBRARY_ONLY = "device"
 FORBIDDEN_ON_DEVICE = {"random", "numpy"}  # a device draws from the operating system
 MAY_LOAD_BY_NAME = {"__init__", "cli"}  # their parts are loaded on use
-REGISTRY = "ahead_ldp.protocol.registry"  # what is registered is loaded on use
+REGISTRY = "ahead_ldp.schema.registry"  # what is registered is loaded on use
 
 
 @dataclass(frozen=True)
@@ -269,3 +269,14 @@ def test_good_tree_is_accepted(tmp_path, check):
 @pytest.mark.parametrize(("check", "change", "message"), FAULTS.values(), ids=FAULTS)
 def test_fault_is_found(tmp_path, check, change, message):
     assert message in "\n".join(check(plant(tmp_path, GOOD | change)))
+
+
+def test_the_list_is_short_enough_to_be_kept_in_mind():
+    assert len(LAYERS) <= 10
+    assert len(set().union(*LAYERS)) <= 15  # fourteen rooms, and the surface
+
+
+def test_the_picture_in_the_docs_is_of_this_list():
+    from tools.layers import PICTURE, draw
+
+    assert PICTURE.read_text("utf-8") == draw(), "write it anew: python -m tools.layers"

@@ -73,7 +73,7 @@ def campaign_cases() -> Iterator[Case]:
             yield {**case, "digest": found.digest, "tier": found.tier, "minimum": found.minimum}
 
 
-def _question(group: str, campaign: str, **change: Any) -> dict[str, Any]:
+def good_question(group: str, campaign: str, **change: Any) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "campaign": campaign,
         "wave": 1,
@@ -89,9 +89,9 @@ def _question(group: str, campaign: str, **change: Any) -> dict[str, Any]:
 
 def wave_cases() -> Iterator[Case]:
     campaign = Campaign.of(good_campaign())
-    a, b = (_question(group, campaign.digest) for group in "ab")
+    a, b = (good_question(group, campaign.digest) for group in "ab")
     base = wave_record(campaign.digest, 1, [a, b])
-    dear = _question("b", campaign.digest, epsilon="1.2", law=LAWS["grr"].make("1.2", 3))
+    dear = good_question("b", campaign.digest, epsilon="1.2", law=LAWS["grr"].make("1.2", 3))
     for name, record in {
         "two groups": base,
         "one group": {**base, "questions": [b]},

@@ -16,10 +16,9 @@ from ahead_ldp.research.experiments.counting import Count, count
 from ahead_ldp.research.experiments.findings import FINDINGS
 from ahead_ldp.research.experiments.paper import make_plan
 from ahead_ldp.research.experiments.plan import Figure, all_cells
+from ahead_ldp.research.experiments.results import Measured, View
 from ahead_ldp.research.experiments.sizes import FULL
-from ahead_ldp.research.experiments.table import Measured
 from ahead_ldp.research.experiments.verdicts import Verdict, judge_all
-from ahead_ldp.research.experiments.views import View
 from ahead_ldp.research.figures.evaluation import draw
 from ahead_ldp.research.figures.reproduction import JOURNAL
 

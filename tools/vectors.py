@@ -37,6 +37,7 @@ from ahead_ldp.device.epsilon import parse_epsilon
 from ahead_ldp.device.partition import PartitionForm, partition_from_record
 from ahead_ldp.device.question import question_record
 from tools.campaign_vectors import campaign_cases, group_cases, wave_cases
+from tools.step_vectors import step_cases
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "vectors"
 Case = dict[str, Any]
@@ -45,17 +46,19 @@ Case = dict[str, Any]
 class FixedWords:
     """Words that look random and never change: SHA-256 of a label and a counter. For vectors only.
 
-    ``first`` are given out before all others, to force a rejection or a rare branch.
+    ``first`` are given out before all others, to force a rejection or a rare branch. ``start`` is where the counter
+    begins: below zero for words that were put before those of an older vector.
     """
 
-    def __init__(self, label: str, first: tuple[int, ...] = ()) -> None:
-        self.label, self.first, self.drawn = label, list(first), []  # type: ignore[var-annotated]
+    def __init__(self, label: str, first: tuple[int, ...] = (), start: int = 0) -> None:
+        self.label, self.first, self.start = label, list(first), start
+        self.drawn: list[tuple[int, int]] = []
 
     def take(self, bits: int) -> int:
         if self.first:
             word = self.first.pop(0) % (1 << bits)
         else:
-            hashed = hashlib.sha256(f"{self.label} {len(self.drawn)}".encode()).digest()
+            hashed = hashlib.sha256(f"{self.label} {self.start + len(self.drawn)}".encode()).digest()
             word = int.from_bytes(hashed[: bits // 8], "big")
         self.drawn.append((bits, word))
         return word
@@ -392,6 +395,17 @@ PEOPLE: list[dict[str, Any]] = [
     {"age": 18, "pay": "0.0", "town": "Ulm"},
     {"age": 26, "pay": "62.5", "town": "Köln"},
     {"age": 33, "pay": None, "town": "Bonn"},
+    # From here on some values are missing or outside the declaration.
+    {"age": 26, "pay": "200.0", "town": "Ulm"},
+    {"age": 17, "pay": "100.5", "town": "Berlin"},
+    {"age": 34, "pay": "-0.5", "town": None},
+    {"age": None, "pay": "NaN", "town": ""},
+    {"age": 26.5, "pay": "Infinity", "town": 1},
+    {"age": "26", "pay": "-Infinity", "town": "ulm"},
+    {"age": True, "pay": False, "town": True},
+    {"age": 1e300, "pay": "1e+300", "town": "Ulm "},
+    {"age": -9007199254740993, "pay": None, "town": "Köln"},
+    {},
 ]
 
 
@@ -454,16 +468,18 @@ def question_case(name: str, data: bytes) -> Case:
         return {**case, "refused": True}
     answers = []
     for i, person in enumerate(PEOPLE):
-        words, values = FixedWords(f"question {name} {i}"), read_values(SCHEMA, person)
-        payload = question.payload(values, words)
-        answers.append([person, question.cell(values), words.record(), payload.hex()])
+        words = FixedWords(f"question {name} {i}", start=-len(question.attributes))
+        values = read_values(SCHEMA, person)
+        payload, replaced = question.draw(values, words)
+        cell = None if replaced else question.cell(values)
+        answers.append([person, cell, words.record(), payload.hex(), list(replaced)])
     return {**case, "digest": question.digest, "answers": answers}
 
 
 def read_values(schema: Schema, written: Mapping[str, Any]) -> dict[str, Any]:
     """Values as a device holds them: a real attribute's decimal string becomes a double."""
     real = {a.name for a in schema.attributes if a.kind == "real"}
-    return {k: float(v) if k in real and v is not None else v for k, v in written.items()}
+    return {k: float(v) if k in real and isinstance(v, str) else v for k, v in written.items()}
 
 
 # Files.
@@ -477,10 +493,11 @@ FILES: dict[str, tuple[str, Callable[[], Iterator[Case]]]] = {
     "reports.json": ("From a cell and random words to a payload.", report_cases),
     "payloads_refused.json": ("Payloads that no draw makes.", bad_payload_cases),
     "frames.json": ("Batches of reports.", frame_cases),
-    "questions.json": ("Questions: checked, then answered.", question_cases),
+    "questions.json": ("Questions: checked, then answered by the one draw, whatever the values are.", question_cases),
     "campaigns.json": ("Campaigns: checked and named.", campaign_cases),
     "waves.json": ("Waves: all questions checked against the campaign.", wave_cases),
     "groups.json": ("From a token's signature to a group.", group_cases),
+    "steps.json": ("The order of steps, and what follows when one says no.", step_cases),
 }
 
 

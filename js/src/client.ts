@@ -1,12 +1,17 @@
-/** A person's side of a campaign: checks first, then consent, then the value; drawn once, kept, and only then sent. */
+/**
+ * A person's side of a campaign: checks first, then consent, then the value; drawn once, kept, and only then sent.
+ *
+ * The order of steps is the same in every language and pinned by tests/vectors/steps.json: check the question, ask for consent,
+ * map the attributes to the owner's fields, reserve in the ledger, read the value, draw, commit; then send.
+ */
 
 import { campaignFrom, type Campaign } from "./campaign.js";
 import { checkDigest, concat, hex, isRecord, refuse, sha, unhex } from "./canonical.js";
 import type { Value } from "./codes.js";
 import { atMost, parseEpsilon, type Ratio } from "./epsilon.js";
-import { batchOf, type Entry, type Ledger, type State } from "./ledger.js";
-import { checkWave, drawAny, encodeBatch, type Policy, type Question } from "./question.js";
-import { blind, blindWith, checkSignature, drawGroup, invert, reportId, tokenGroup, unblind } from "./tokens.js";
+import { batchOf, isUnsent, type Entry, type Ledger, type State } from "./ledger.js";
+import { checkWave, draw, encodeBatch, HEADER_LENGTH, type Policy, type Question } from "./question.js";
+import { blind, checkSignature, drawGroup, ID_LENGTH, NONCE_LENGTH, reportId, tokenGroup, unblind } from "./tokens.js";
 import { below, SystemWords } from "./words.js";
 
 /** What the owner allows. `fields` maps an attribute to the owner's field; left out, the attribute's own name. */
@@ -16,14 +21,20 @@ export interface OwnerPolicy extends Policy {
   limits?: { [field: string]: string };
 }
 
-/** One question that passed every check. Nothing private has been read yet. */
+/**
+ * One question that passed every check. Nothing private has been read yet. `fields` are the owner's names of what would be read, as far
+ * as they are known before consent; `asked` are the questions of all groups.
+ */
 export interface Offer {
   campaign: Campaign;
   wave: number;
   question: Question;
   fields: string[];
+  asked: Question[];
   closesAt: number | null;
 }
+
+export type Values = { [name: string]: Value };
 
 export type Status = "acknowledged" | "queued" | "waiting" | "declined" | "late" | "rejected" | "withdrawn" | "wiped" | "over";
 
@@ -66,21 +77,27 @@ interface CampaignState {
 /** The server could not be reached, or said something that is no answer: try again later with the same bytes. */
 export class Unreachable extends Error {}
 
+function unanswered(): never {
+  throw new Unreachable("no answer from the server");
+}
+
 /** Answers campaigns for the owner of one ledger; the guarantees are those of the Python client. */
 export class Client {
   readonly #options: ClientOptions;
+  #known: Campaign | null = null;
 
   constructor(options: ClientOptions) {
     this.#options = options;
   }
 
-  /** The pinned campaign, within the owner's policy. */
+  /** The pinned campaign, within the owner's policy; fetched once. */
   async campaign(digest: string): Promise<Campaign> {
+    if (this.#known?.digest === digest) return this.#known;
     const campaign = await campaignFrom(await this.#bytes(`/v1/campaigns/${checkDigest(digest, "campaign")}`), digest);
     const { policy } = this.#options;
     if (!atMost(campaign.epsilon, parseEpsilon(policy.maxEpsilon))) refuse("epsilon is above the device's limit");
     if (campaign.minimum < (policy.leastGroup ?? 10)) refuse(`groups may be smaller than ${policy.leastGroup ?? 10} people`);
-    return campaign;
+    return (this.#known = campaign);
   }
 
   /** The question that this device would answer now, every check passed; or why there is none. */
@@ -91,20 +108,18 @@ export class Client {
     const data = await this.#bytes(`/v1/campaigns/${digest}/waves/${state.wave}`);
     const questions = await checkWave(data, campaign, state.wave, this.#options.policy);
     await this.#options.ledger.checkView(digest, state.wave, hex(await sha(256, data)));
-    const signature = await this.#signature(campaign);
-    const group = await this.#group(campaign, state.wave, [...questions.keys()], signature);
-    const question = questions.get(group);
+    const question = questions.get(await this.#group(campaign, state.wave, questions, await this.#signature(campaign)));
     if (!question) return { status: "waiting" };
-    const fields = this.#fieldsOf(question);
+    const fields = this.#fieldsOf([question]).filter((field) => field !== null);
     await this.#options.ledger.checkBudget(digest, fields, campaign.epsilon, this.#limits());
-    return { campaign, wave: state.wave, question, fields, closesAt: state.closesAt };
+    return { campaign, wave: state.wave, question, fields, asked: [...questions.values()], closesAt: state.closesAt };
   }
 
   /** Answer once: `consent` sees the offer, and only after a yes is `values` asked. Called again it never draws again. */
   async answer(
     digest: string,
     consent: (offer: Offer) => boolean | Promise<boolean>,
-    values: (offer: Offer) => { [name: string]: Value } | Promise<{ [name: string]: Value }>,
+    values: (offer: Offer) => Values | Promise<Values>,
   ): Promise<Outcome> {
     const { ledger } = this.#options;
     const entry = await ledger.entry(digest);
@@ -112,10 +127,9 @@ export class Client {
     const offer = await this.offer(digest);
     if ("status" in offer) return offer;
     if (!(await consent(offer))) return { status: "declined" };
-    const record = await values(offer);
     return ledger.alone(async () => {
       const now = await ledger.entry(digest); // another tab may have been faster
-      const replaced = !now || now.state === "reserved" ? await this.#draw(offer, record) : [];
+      const replaced = !now || now.state === "reserved" ? await this.#draw(offer, values) : [];
       return { ...(await this.#sendDue(digest)), replaced };
     });
   }
@@ -140,14 +154,15 @@ export class Client {
     const nonce = (await ledger.token(digest)).nonce;
     const answer = await this.#request(`/v1/campaigns/${digest}/withdrawals`, JSON.stringify({ nonce }), "application/json");
     if ([404, 409, 410].includes(answer.status)) refuse("the wave is closed: the report was counted");
-    if (!answer.ok) throw new Unreachable("not withdrawn");
+    if (!answer.ok) unanswered();
     await ledger.move(digest, "withdrawn");
   }
 
-  #fieldsOf(question: Question): string[] {
+  /** The owner's fields that some questions read, each once; null for attributes that the owner has not named. */
+  #fieldsOf(questions: Question[]): (string | null)[] {
     const { fields } = this.#options.policy;
-    const named = question.attributes.map((a) => (fields ? (Object.hasOwn(fields, a.name) ? (fields[a.name] as string) : refuse("an unnamed field")) : a.name));
-    return [...new Set(named)];
+    const asked = questions.flatMap((question) => question.attributes);
+    return [...new Set(asked.map(({ name }) => (!fields ? name : Object.hasOwn(fields, name) ? (fields[name] as string) : null)))];
   }
 
   #limits(): { [field: string]: Ratio } {
@@ -164,25 +179,18 @@ export class Client {
     let signature: Uint8Array;
     if (campaign.tier === "signed") signature = await checkSignature(campaign.key, nonce, await signer(nonce));
     else {
-      const { n } = campaign.key;
-      let blinded: Uint8Array;
-      let inverse: bigint;
-      if (token.inverse) {
-        inverse = BigInt(`0x${token.inverse}`); // a crash came between the issuer and the ledger
-        blinded = await blindWith(campaign.key, nonce, invert(inverse, n) ?? refuse("not a blinding"));
-      } else {
-        ({ message: blinded, inverse } = await blind(campaign.key, nonce));
-        await ledger.keepToken(campaign.digest, { inverse: inverse.toString(16) });
-      }
-      signature = await unblind(campaign.key, nonce, await signer(blinded), inverse);
+      const kept = token.inverse ? BigInt(`0x${token.inverse}`) : undefined; // a crash came between the issuer and the ledger
+      const blinded = await blind(campaign.key, nonce, kept);
+      await ledger.keepToken(campaign.digest, { inverse: blinded.inverse.toString(16) });
+      signature = await unblind(campaign.key, nonce, await signer(blinded.message), blinded.inverse);
     }
     await ledger.keepToken(campaign.digest, { signature: hex(signature), inverse: null });
     return signature;
   }
 
-  async #group(campaign: Campaign, wave: number, open: string[], signature: Uint8Array | null): Promise<string> {
+  async #group(campaign: Campaign, wave: number, open: Map<string, Question>, signature: Uint8Array | null): Promise<string> {
     const panel = campaign.enrolment === "panel";
-    const groups = panel ? campaign.groups : campaign.groups.filter(([group]) => open.includes(group));
+    const groups = campaign.groups.filter(([group]) => panel || open.has(group));
     const of = panel ? 0 : wave;
     const drawn = signature ? await tokenGroup(signature, campaign.digest, of, groups) : drawGroup(groups);
     const kept = await this.#options.ledger.keepGroup(campaign.digest, of, drawn);
@@ -190,17 +198,19 @@ export class Client {
     return kept;
   }
 
-  async #draw(offer: Offer, values: { [name: string]: Value }): Promise<string[]> {
+  /** Map, reserve, read the value, draw, commit; the attributes whose value did not fit. */
+  async #draw(offer: Offer, values: (offer: Offer) => Values | Promise<Values>): Promise<string[]> {
     const { ledger } = this.#options;
-    const { digest } = offer.campaign;
-    const { question } = offer;
-    await ledger.reserve(digest, { wave: offer.wave, group: question.group, question: question.digest }, offer.fields, question.epsilon, this.#limits());
+    const { question, campaign } = offer;
+    const digest = question.campaign;
+    if (this.#fieldsOf(offer.asked).includes(null)) refuse("an unnamed field"); // of any group: no refusal may tell the group
+    const fields = this.#fieldsOf([question]) as string[];
+    await ledger.reserve(digest, { wave: offer.wave, group: question.group, question: question.digest }, fields, question.epsilon, this.#limits());
+    const { payload, replaced } = draw(question, await values(offer), new SystemWords());
     const token = await ledger.token(digest);
     const nonce = unhex(token.nonce);
-    const replaced: string[] = [];
-    const payload = drawAny(question, values, new SystemWords(), replaced);
     const parts = [await reportId(nonce), payload];
-    if (offer.campaign.key) parts.push(nonce, unhex(token.signature ?? refuse("the token is not signed")));
+    if (campaign.key) parts.push(nonce, unhex(token.signature ?? refuse("a token is needed")));
     await ledger.keepDrawn(digest, question.digest, encodeBatch(digest, question.digest, [concat(...parts)]), this.#notBefore(offer));
     return replaced;
   }
@@ -208,9 +218,8 @@ export class Client {
   /** A random moment soon, so that the time of arrival says little about when the person was there. */
   #notBefore(offer: Offer): number {
     const now = this.#now();
-    const jitter = this.#options.jitterSeconds ?? 0;
-    const room = offer.closesAt === null ? jitter : Math.min(jitter, Math.floor((offer.closesAt - now) / 2));
-    return now + Number(below(BigInt(Math.max(room, 0) + 1), new SystemWords(), 32));
+    const room = Math.min(this.#options.jitterSeconds ?? 0, ((offer.closesAt ?? Infinity) - now) / 2);
+    return now + Number(below(BigInt(Math.floor(Math.max(room, 0)) + 1), new SystemWords(), 32));
   }
 
   #now(): number {
@@ -221,12 +230,11 @@ export class Client {
     const { ledger } = this.#options;
     let entry = await ledger.entry(digest);
     if (!entry || entry.state === "reserved") return { status: "waiting" };
-    if (["drawn", "sent"].includes(entry.state) && entry.notBefore <= this.#now()) {
+    if (isUnsent(entry) && entry.notBefore <= this.#now()) {
       await ledger.move(digest, "sent");
       const state = await this.#send(digest, entry).catch((error: unknown) => {
-        if (error instanceof Unreachable) return null; // queued: the same bytes go out again
-        throw error;
-      });
+        if (!(error instanceof Unreachable)) throw error;
+      }); // without an answer the same bytes go out again
       if (state) await ledger.move(digest, state);
       entry = (await ledger.entry(digest)) ?? entry;
     }
@@ -234,13 +242,12 @@ export class Client {
   }
 
   async #outcome(digest: string, entry: Entry): Promise<Outcome> {
-    const status: Status = entry.state === "drawn" || entry.state === "sent" ? "queued" : (entry.state as Status);
+    const status: Status = isUnsent(entry) ? "queued" : (entry.state as Status);
     if (!entry.batch) return { status };
     const token = await this.#options.ledger.token(digest);
-    const batch = batchOf(entry);
-    const trailer = token.signature ? 32 + token.signature.length / 2 : 0;
-    const payload = hex(batch.slice(65 + 16, batch.length - trailer));
-    const id = hex(batch.slice(65, 65 + 16));
+    const start = 2 * (HEADER_LENGTH + ID_LENGTH); // two digits a byte
+    const payload = entry.batch.slice(start, token.signature ? -2 * NONCE_LENGTH - token.signature.length : undefined);
+    const id = entry.batch.slice(2 * HEADER_LENGTH, start);
     return { status, receipt: { campaign: digest, wave: entry.wave, group: entry.group, reportId: id, nonce: token.nonce, payload } };
   }
 
@@ -248,23 +255,22 @@ export class Client {
   async #send(digest: string, entry: Entry): Promise<State | null> {
     const answer = await this.#request(`/v1/campaigns/${digest}/reports`, batchOf(entry), "application/octet-stream");
     if (!answer.ok) return answer.status < 500 && (await this.#state(digest)).over ? "late" : null;
-    const found: unknown = await answer.json().catch(() => null);
-    const refused = isRecord(found) ? found["refused"] : null;
-    if (isRecord(found) && found["accepted"] === 1 && Array.isArray(refused) && !refused.length) return "acknowledged";
-    if (Array.isArray(refused) && refused.length === 1 && isRecord(refused[0])) return refused[0]["reason"] === "wave_closed" ? "late" : "rejected";
-    throw new Unreachable("no answer from the server");
+    const { accepted, refused } = await record(answer);
+    if (Array.isArray(refused)) {
+      if (accepted === 1 && !refused.length) return "acknowledged";
+      if (refused.length === 1 && isRecord(refused[0])) return refused[0]["reason"] === "wave_closed" ? "late" : "rejected";
+    }
+    unanswered();
   }
 
   async #state(digest: string): Promise<CampaignState> {
-    const answer = await this.#request(`/v1/campaigns/${digest}/state`);
-    const found: unknown = answer.ok ? await answer.json().catch(() => null) : null;
-    if (!isRecord(found) || typeof found["state"] !== "string") throw new Unreachable("no answer from the server");
-    const waves = Array.isArray(found["waves"]) ? found["waves"] : [];
-    const open = waves.filter(isRecord).find((wave) => wave["state"] === "open" && wave["number"] === found["wave"]);
+    const { state, wave, waves } = await record(await this.#request(`/v1/campaigns/${digest}/state`));
+    if (typeof state !== "string") unanswered();
+    const open = (Array.isArray(waves) ? waves : []).filter(isRecord).find((each) => each["state"] === "open" && each["number"] === wave);
     const closes = open?.["closes_at"];
     return {
-      over: found["state"] === "finished" || found["state"] === "void",
-      wave: found["state"] === "open" && open && Number.isSafeInteger(open["number"]) ? (open["number"] as number) : null,
+      over: state === "finished" || state === "void",
+      wave: state === "open" && open && Number.isSafeInteger(wave) ? (wave as number) : null,
       closesAt: typeof closes === "number" ? closes : null,
     };
   }
@@ -272,18 +278,22 @@ export class Client {
   async #bytes(path: string): Promise<Uint8Array> {
     const answer = await this.#request(path);
     if (answer.status === 404) refuse("the server does not know this campaign");
-    if (!answer.ok) throw new Unreachable(`the server answered ${answer.status}`);
+    if (!answer.ok) unanswered();
     return new Uint8Array(await answer.arrayBuffer());
   }
 
   async #request(path: string, body?: BodyInit | Uint8Array, type?: string): Promise<Response> {
-    const url = (this.#options.origin ?? "") + path;
-    const init: RequestInit = { credentials: "omit", referrerPolicy: "no-referrer", redirect: "error" };
-    if (body !== undefined) Object.assign(init, { method: "POST", body, headers: { "content-type": type } });
+    const post = body === undefined ? {} : { method: "POST", body: body as BodyInit, headers: { "content-type": type as string } };
     try {
-      return await (this.#options.fetch ?? fetch)(url, init);
+      return await (this.#options.fetch ?? fetch)((this.#options.origin ?? "") + path, { credentials: "omit", referrerPolicy: "no-referrer", redirect: "error", ...post });
     } catch {
-      throw new Unreachable("the server cannot be reached");
+      unanswered();
     }
   }
+}
+
+/** The record in an answer's body; an empty one if there is none. */
+async function record(answer: Response): Promise<{ [key: string]: unknown }> {
+  const body: unknown = answer.ok ? await answer.json().catch(() => null) : null;
+  return isRecord(body) ? body : {};
 }

@@ -14,9 +14,10 @@ interface Shape {
   get(name: string): bigint;
 }
 
+/** What is a law's own; its parameters begin with the threshold of its coin. */
 interface Kind {
   parameters: string;
-  check(law: Shape): void;
+  check?: ((law: Shape) => void) | undefined;
   ratio(law: Shape): Ratio;
   length(law: Shape): number;
   draw(law: Shape, code: number, words: Words): Uint8Array;
@@ -34,7 +35,6 @@ export interface Law {
 const inside = (value: bigint, low: bigint, high: bigint): void => {
   if (value < low || value > high) refuse("not a law");
 };
-const threshold = (law: Shape, name: string): void => inside(law.get(name), 1n, law.one - 1n);
 const big = (n: number): bigint => BigInt(n);
 const bytesFor = (largest: bigint): number => Math.max(1, Math.ceil(largest.toString(2).length / 8));
 
@@ -44,11 +44,27 @@ function pack(value: bigint, length: number): Uint8Array {
   return data;
 }
 
+/** How many outcomes a value favours, and how many others there are. */
+type Sides = (law: Shape) => [bigint, bigint];
+
 /** keep / inside over (2**bits - keep) / outside, or its inverse, whichever is larger. */
-function twoLevel(law: Shape, inner: bigint, outer: bigint): Ratio {
-  const keep = law.get("keep");
-  const ratio = { num: keep * outer, den: (law.one - keep) * inner };
-  return ratio.num >= ratio.den ? ratio : { num: ratio.den, den: ratio.num };
+function ratioOf(sides: Sides): (law: Shape) => Ratio {
+  return (law) => {
+    const [inner, outer] = sides(law);
+    const [num, den] = [law.get("keep") * outer, (law.one - law.get("keep")) * inner];
+    return num >= den ? { num, den } : { num: den, den: num };
+  };
+}
+
+/** A law that falls with probability keep / 2**bits on an outcome that the value favours; the payload is the outcome's number. */
+function twoLevel(
+  parameters: string,
+  sides: Sides,
+  outcome: (law: Shape, code: bigint, words: Words) => bigint,
+  check?: (law: Shape) => void,
+  length = (law: Shape): number => bytesFor(sides(law)[0] + sides(law)[1] - 1n),
+): Kind {
+  return { parameters, check, length, ratio: ratioOf(sides), draw: (law, code, words) => pack(outcome(law, big(code), words), length(law)) };
 }
 
 function respond(law: Shape, cells: bigint, code: bigint, words: Words): bigint {
@@ -65,12 +81,11 @@ function set(data: Uint8Array, i: number): void {
   data[i >> 3] = (data[i >> 3] as number) | (1 << (i & 7));
 }
 
-function unary(parameter: string, own: (law: Shape) => bigint, other: (law: Shape) => bigint, half: (twice: bigint, one: bigint) => boolean): Kind {
+function unary(parameters: string, own: (law: Shape) => bigint, other: (law: Shape) => bigint): Kind {
   return {
-    parameters: parameter,
+    parameters,
     check(law) {
-      threshold(law, parameter);
-      if (!half(2n * law.get(parameter), law.one)) refuse("not a law");
+      if (own(law) <= other(law)) refuse("not a law");
     },
     ratio: (law) => ({ num: own(law) * (law.one - other(law)), den: other(law) * (law.one - own(law)) }),
     length: (law) => Math.ceil(law.cells / 8),
@@ -90,67 +105,53 @@ function parity(x: number): number {
 }
 
 function signs(order: (cells: number) => number, sign: (row: number, code: number) => number): Kind {
-  return {
-    parameters: "keep",
-    check: (law) => threshold(law, "keep"),
-    ratio: (law) => twoLevel(law, 1n, 1n),
-    length: (law) => bytesFor(2n * big(order(law.cells)) - 1n),
-    draw(law, code, words) {
+  return twoLevel(
+    "keep",
+    () => [1n, 1n],
+    (law, code, words) => {
       const row = below(big(order(law.cells)), words, 32);
       const flip = words.take(law.bits) >= law.get("keep") ? 1 : 0;
-      return pack(2n * row + big(sign(Number(row), code) ^ flip), this.length(law));
+      return 2n * row + big(sign(Number(row), Number(code)) ^ flip);
     },
-  };
+    undefined,
+    (law) => bytesFor(2n * big(order(law.cells)) - 1n),
+  );
 }
 
 const power = (n: number): number => 2 ** (n === 0 ? 0 : n.toString(2).length); // the smallest power of two above n
 
 const KINDS: { [name: string]: Kind } = {
-  grr: {
-    parameters: "keep",
-    check: (law) => threshold(law, "keep"),
-    ratio: (law) => twoLevel(law, 1n, big(law.cells - 1)),
-    length: (law) => bytesFor(big(law.cells - 1)),
-    draw(law, code, words) {
-      return pack(respond(law, big(law.cells), big(code), words), this.length(law));
-    },
-  },
+  grr: twoLevel(
+    "keep",
+    (law) => [1n, big(law.cells - 1)],
+    (law, code, words) => respond(law, big(law.cells), code, words),
+  ),
   oue: unary(
     "q_num",
     (law) => law.one / 2n,
     (law) => law.get("q_num"),
-    (twice, one) => twice < one,
   ),
   sue: unary(
     "p_num",
     (law) => law.get("p_num"),
     (law) => law.one - law.get("p_num"),
-    (twice, one) => twice > one,
   ),
-  olh: {
-    parameters: "keep g",
-    check(law) {
-      inside(law.get("g"), 2n, 65536n);
-      threshold(law, "keep");
-    },
-    ratio: (law) => twoLevel(law, 1n, law.get("g") - 1n),
-    length: (law) => 12 + bytesFor(law.get("g") - 1n),
-    draw(law, code, words) {
+  olh: twoLevel(
+    "keep g",
+    (law) => [1n, law.get("g") - 1n],
+    (law, code, words) => {
       const [a, b, c] = [below(PRIME, words, 32), below(PRIME, words, 32), below(PRIME, words, 32)];
-      const x = big(code);
       const g = law.get("g");
-      const y = respond(law, g, (g * (((a * x + b) * x + c) % PRIME)) / PRIME, words);
-      const length = this.length(law) - 12;
-      return pack((((a << 32n) | b) << 32n | c) << big(8 * length) | y, 12 + length);
+      const y = respond(law, g, (g * (((a * code + b) * code + c) % PRIME)) / PRIME, words);
+      return (((((a << 32n) | b) << 32n) | c) << big(8 * bytesFor(g - 1n))) | y;
     },
-  },
+    (law) => inside(law.get("g"), 2n, 65536n),
+    (law) => 12 + bytesFor(law.get("g") - 1n),
+  ),
   ss: {
     parameters: "keep w",
-    check(law) {
-      threshold(law, "keep");
-      inside(law.get("w"), 1n, big(law.cells - 1));
-    },
-    ratio: (law) => twoLevel(law, law.get("w"), big(law.cells) - law.get("w")),
+    check: (law) => inside(law.get("w"), 1n, big(law.cells - 1)),
+    ratio: ratioOf((law) => [law.get("w"), big(law.cells) - law.get("w")]),
     length: (law) => Math.ceil(law.cells / 8),
     draw(law, code, words) {
       const own = words.take(law.bits) < law.get("keep");
@@ -165,26 +166,17 @@ const KINDS: { [name: string]: Kind } = {
   },
   hrr: signs((cells) => power(cells - 1), (row, code) => parity(row & code)),
   haar: signs((cells) => power(Math.floor((cells - 1) / 2)), (row, code) => (parity(row & (code >> 1)) + code) & 1),
-  sw: {
-    parameters: "keep b",
-    check(law) {
-      inside(law.get("b"), 0n, big(law.cells));
-      threshold(law, "keep");
-    },
-    ratio: (law) => twoLevel(law, 2n * law.get("b") + 1n, big(law.cells - 1)),
-    length: (law) => bytesFor(big(law.cells) + 2n * law.get("b") - 1n),
-    draw(law, code, words) {
+  sw: twoLevel(
+    "keep b",
+    (law) => [2n * law.get("b") + 1n, big(law.cells - 1)],
+    (law, code, words) => {
       const near = 2n * law.get("b") + 1n;
-      const x = big(code);
-      let outcome: bigint;
-      if (words.take(law.bits) < law.get("keep")) outcome = x + below(near, words, law.bits);
-      else {
-        const other = below(big(law.cells - 1), words, law.bits);
-        outcome = other >= x ? other + near : other;
-      }
-      return pack(outcome, this.length(law));
+      if (words.take(law.bits) < law.get("keep")) return code + below(near, words, law.bits);
+      const other = below(big(law.cells - 1), words, law.bits);
+      return other >= code ? other + near : other;
     },
-  },
+    (law) => inside(law.get("b"), 0n, big(law.cells)),
+  ),
 };
 
 function decimal(text: unknown): bigint {
@@ -201,9 +193,11 @@ export function lawFrom(record: unknown): Law {
   const found = fields(record, `name cells bits ${kind.parameters}`, `the oracle ${name}`);
   if (found["bits"] !== 32 && found["bits"] !== 64) refuse("not a law");
   const cells = integer(found["cells"], "cells", 2, MOST_CELLS);
-  const values = new Map(kind.parameters.split(" ").map((key) => [key, decimal(found[key])]));
+  const names = kind.parameters.split(" ");
+  const values = new Map(names.map((key) => [key, decimal(found[key])]));
   const shape: Shape = { cells, bits: found["bits"], one: 1n << big(found["bits"]), get: (key) => values.get(key) as bigint };
-  kind.check(shape);
+  inside(shape.get(names[0] as string), 1n, shape.one - 1n);
+  kind.check?.(shape);
   return {
     name,
     cells,

@@ -124,7 +124,7 @@ export class Ledger {
 
   /** Campaigns whose report is drawn and not acknowledged. */
   outbox(): Promise<string[]> {
-    return this.#shelf.update((book) => Object.keys(book.reports).filter((c) => ["drawn", "sent"].includes(book.reports[c]?.state ?? "")));
+    return this.#shelf.update((book) => Object.keys(book.reports).filter((c) => isUnsent(book.reports[c] as Entry)));
   }
 
   /** How often, and with which sum of epsilon, every field was reported, for its owner to see. */
@@ -166,6 +166,11 @@ function checkBudget(book: Book, campaign: string, fields: readonly string[], ep
     for (const [, [num, den]] of before) total = { num: total.num * BigInt(den) + BigInt(num) * total.den, den: total.den * BigInt(den) };
     if (limit && !atMost(total, limit)) refuse(`the field ${field} would exceed its lifetime limit`);
   }
+}
+
+/** Whether a report is drawn and its arrival not known. */
+export function isUnsent({ state }: Entry): boolean {
+  return state === "drawn" || state === "sent";
 }
 
 /** The bytes of an entry in the outbox. */

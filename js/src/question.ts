@@ -8,6 +8,7 @@ import { axisOf, partitionFrom, type Partition } from "./partition.js";
 import { below, type Words } from "./words.js";
 
 const VERSION = 1;
+export const HEADER_LENGTH = 65; // version, campaign digest, question digest
 
 /** What this device is willing to answer, whatever a server says. */
 export interface Policy {
@@ -80,24 +81,23 @@ export interface CampaignTerms {
   groups: readonly (readonly [string, number])[];
 }
 
-/** The payload of one report. Call it once; resend its bytes, never redraw. */
-export function drawPayload(question: Question, values: { [name: string]: Value }, words: Words): Uint8Array {
-  const codes = question.attributes.map((a) => a.code(values[a.name]));
-  return question.law.draw(question.partition.cell(codes), words);
-}
-
-/** The same for any values, fitting or not, with equal chance (decision 010); `replaced` takes the names of those that do not fit. */
-export function drawAny(question: Question, values: { [name: string]: Value }, words: Words, replaced: string[]): Uint8Array {
+/**
+ * The payload for a private record, and the names of the attributes whose value did not fit: the one draw, which the vectors pin.
+ * Call it once; resend its bytes, never redraw. Every record gives a payload, with the same amount of chance (decision 010).
+ */
+export function draw(question: Question, values: { [name: string]: Value }, words: Words): { payload: Uint8Array; replaced: string[] } {
+  const replaced: string[] = [];
   const codes = question.attributes.map((a) => {
+    const value = Object.hasOwn(values, a.name) ? values[a.name] : null;
     const spare = Number(below(BigInt(a.size), words, 64));
     try {
-      return a.code(values[a.name]);
+      return a.code(value);
     } catch {
       replaced.push(a.name);
-      return a.standIn(values[a.name], spare);
+      return a.standIn(value, spare);
     }
   });
-  return question.law.draw(question.partition.cell(codes), words);
+  return { payload: question.law.draw(question.partition.cell(codes), words), replaced };
 }
 
 /** Header and frames of a batch. */

@@ -8,16 +8,18 @@ type Key = NonNullable<Campaign["key"]>;
 type Groups = readonly (readonly [string, number])[];
 
 const HASH = 48;
+export const NONCE_LENGTH = 32;
+export const ID_LENGTH = 16;
 const encoder = new TextEncoder();
 
 /** Thirty-two bytes from the platform: the receipt of a report, and what a token signs. */
 export function newNonce(): Uint8Array {
-  return randomBytes(32);
+  return randomBytes(NONCE_LENGTH);
 }
 
 /** The report's name on the wire, from which nobody finds the nonce. */
 export async function reportId(nonce: Uint8Array): Promise<Uint8Array> {
-  return (await sha(256, nonce)).slice(0, 16);
+  return (await sha(256, nonce)).slice(0, ID_LENGTH);
 }
 
 /** EMSA-PSS-ENCODE (RFC 8017) with SHA-384, MGF1 with SHA-384 and an empty salt, as a number. */
@@ -31,13 +33,12 @@ export async function encodePss(message: Uint8Array, bits: number): Promise<bigi
   return (masked << BigInt(8 * (HASH + 1))) | (number(tail) << 8n) | 0xbcn;
 }
 
-/** The message as an issuer may see it, and the secret with which its answer becomes a signature (RFC 9474). */
-export async function blind(key: Key, message: Uint8Array): Promise<{ message: Uint8Array; inverse: bigint }> {
-  for (;;) {
-    const factor = number(randomBytes(key.length));
-    if (factor <= 1n || factor >= key.n) continue;
-    const inverse = invert(factor, key.n);
-    if (inverse !== null) return { message: await blindWith(key, message, factor), inverse };
+/** The message as an issuer may see it, and the secret with which its answer becomes a signature (RFC 9474): a new one, or the one kept. */
+export async function blind(key: Key, message: Uint8Array, kept?: bigint): Promise<{ message: Uint8Array; inverse: bigint }> {
+  for (; ; kept = undefined) {
+    const inverse = kept ?? number(randomBytes(key.length));
+    const factor = inverse > 1n && inverse < key.n ? invert(inverse, key.n) : null;
+    if (factor !== null) return { message: await blindWith(key, message, factor), inverse };
   }
 }
 
@@ -62,7 +63,7 @@ export async function checkSignature(key: Key, message: Uint8Array, signature: U
 
 /** The group of a signature among groups of the campaign; wave 0 for a panel (docs/wire.md, "Groups"). */
 export async function tokenGroup(signature: Uint8Array, campaign: string, wave: number, groups: Groups): Promise<string> {
-  const total = groups.reduce((sum, [, share]) => sum + BigInt(share), 0n);
+  const total = shares(groups);
   const limit = ((1n << 64n) / total) * total;
   const key = await crypto.subtle.importKey("raw", signature as BufferSource, "HKDF", false, ["deriveBits"]);
   for (let info = `ahead-ldp group 1 ${wave}`; ; info += " again") {
@@ -75,8 +76,11 @@ export async function tokenGroup(signature: Uint8Array, campaign: string, wave: 
 
 /** A group by share from the platform's randomness: for campaigns without tokens. */
 export function drawGroup(groups: Groups): string {
-  const total = groups.reduce((sum, [, share]) => sum + BigInt(share), 0n);
-  return pickGroup(groups, below(total, new SystemWords(), 64));
+  return pickGroup(groups, below(shares(groups), new SystemWords(), 64));
+}
+
+function shares(groups: Groups): bigint {
+  return groups.reduce((sum, [, share]) => sum + BigInt(share), 0n);
 }
 
 function encoded(key: Key, message: Uint8Array): Promise<bigint> {

@@ -5,12 +5,12 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { canonicalBytes, digest, hex, parseCanonical, unhex, type Json } from "../src/canonical.js";
-import { Attribute, parseReal, schemaFrom, type Value } from "../src/codes.js";
+import { Attribute, schemaFrom, type Value } from "../src/codes.js";
 import { parseEpsilon } from "../src/epsilon.js";
 import { lawFrom } from "../src/laws.js";
 import { partitionFrom, type Axis } from "../src/partition.js";
 import { campaignFrom } from "../src/campaign.js";
-import { checkQuestion, checkWave, drawPayload, encodeBatch } from "../src/question.js";
+import { checkQuestion, checkWave, draw, encodeBatch } from "../src/question.js";
 import { blindWith, checkSignature, encodePss, invert, tokenGroup, unblind } from "../src/tokens.js";
 import type { Words } from "../src/words.js";
 
@@ -95,16 +95,19 @@ for (const c of cases("questions"))
     if (c.refused) return void (await assert.rejects(check));
     const question = await check();
     assert.equal(question.digest, c.digest);
-    for (const [given, cell, drawn, payload] of c.answers) {
+    for (const [given, cell, drawn, payload, replaced] of c.answers) {
       const words = new GivenWords(drawn);
       const values: { [name: string]: Value } = {};
       for (const [name, value] of Object.entries(given as { [name: string]: Json })) {
-        const attribute = question.attributes.find((a) => a.name === name);
-        values[name] = attribute?.kind === "real" && typeof value === "string" ? parseReal(value) : (value as Value);
+        const real = question.attributes.find((a) => a.name === name)?.kind === "real";
+        values[name] = real && typeof value === "string" ? Number(value) : (value as Value);
       }
-      assert.equal(question.partition.cell(question.attributes.map((a) => a.code(values[a.name]))), cell);
-      assert.equal(hex(drawPayload(question, values, words)), payload);
+      const made = draw(question, values, words);
       words.done();
+      assert.deepEqual([hex(made.payload), made.replaced], [payload, replaced]);
+      const code = () => question.partition.cell(question.attributes.map((a) => a.code(values[a.name])));
+      if (replaced.length) assert.throws(code);
+      else assert.equal(code(), cell);
     }
   });
 

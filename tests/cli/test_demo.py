@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 from ahead_ldp import simulate
-from ahead_ldp.cli import demo
+from ahead_ldp.cli import demo, main, sampletown
 from ahead_ldp.service.dashboard.login import COOKIE
 
 PEOPLE = 3000
 
 
 def shown(capsys, *words):
-    demo.main(["--people", str(PEOPLE), *words])
-    return capsys.readouterr().out
+    code = main(["demo", "--people", str(PEOPLE), *words])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    return printed.out
 
 
 def test_demo_serves_collects_and_answers_beside_the_truth(tmp_path, capsys):
@@ -28,9 +30,9 @@ def test_demo_serves_collects_and_answers_beside_the_truth(tmp_path, capsys):
     assert sum(waves) == PEOPLE
     assert re.search(r"Audit of the public chain: (\d+) of \1 checks matched", text)
     rows = re.findall(r"^salary in \d+\.\.\d+ .*$", text, flags=re.MULTILINE)
-    assert len(rows) == len(demo.RANGES)
-    salaries = demo.synthetic_salaries(PEOPLE, np.random.default_rng(2021))
-    for row, (lo, hi) in zip(rows, demo.RANGES, strict=True):
+    assert len(rows) == len(sampletown.RANGES)
+    salaries = sampletown.synthetic_salaries(PEOPLE, np.random.default_rng(2021))
+    for row, (lo, hi) in zip(rows, sampletown.RANGES, strict=True):
         assert row.endswith(f"{100 * ((salaries >= lo) & (salaries <= hi)).mean():.2f} %")
     assert "median" in text
     assert "ahead respond" in text
@@ -67,9 +69,9 @@ def test_a_kept_demo_shows_the_finished_campaign_to_the_analyst(tmp_path, capsys
 
 
 def test_population_is_as_described():
-    salaries = demo.synthetic_salaries(50_000, np.random.default_rng(1))
+    salaries = sampletown.synthetic_salaries(50_000, np.random.default_rng(1))
     assert salaries.min() >= 0
-    assert salaries.max() < demo.TOP
+    assert salaries.max() < sampletown.TOP
     assert np.median(salaries) == pytest.approx(38_000, rel=0.02)
     assert (salaries % 10_000 == 0).mean() == pytest.approx(0.2, abs=0.01)
 
@@ -77,18 +79,20 @@ def test_population_is_as_described():
 def test_sizes_make_the_answers_worth_looking_at():
     """At the demo's own sizes, by simulation: 95 % intervals under 5 points, for every draw of the noise."""
     rng = np.random.default_rng(2)
-    salaries = demo.synthetic_salaries(demo.PEOPLE, rng)
+    salaries = sampletown.synthetic_salaries(demo.PEOPLE, rng)
     for _ in range(10):
-        estimate = simulate({"salary": salaries}, demo.SCHEMA, epsilon=demo.EPSILON, random_state=rng)
-        low, high = estimate.ask(*demo.QUERIES).interval()
+        estimate = simulate({"salary": salaries}, sampletown.SCHEMA, epsilon=demo.EPSILON, random_state=rng)
+        low, high = estimate.ask(*sampletown.QUERIES).interval()
         assert (high - low).max() < 0.05
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(["--epsilon", "-1"], "epsilon"), (["--people", "10"], "1000 people")],
-    ids=["epsilon", "few"],
+    [(["--epsilon", "-1"], "epsilon"), (["--people", "10"], "1000 people"), (["--enrolment", "x"], "walk_in or panel")],
+    ids=["epsilon", "few", "enrolment"],
 )
-def test_bad_options_are_named(tmp_path, words, message):
-    with pytest.raises(ValueError, match=message):
-        demo.main([*words, "--out", str(tmp_path / "x.png")])
+def test_bad_options_are_named(tmp_path, capsys, words, message):
+    assert main(["demo", *words, "--out", str(tmp_path / "x.png")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err

@@ -1,6 +1,6 @@
 """The exact law of a randomiser, by driving ``draw`` through all words of a small size."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -15,13 +15,13 @@ class NeedWord(Exception):
 
 
 class Scripted:
-    """Words from a list; 32-bit words, where a small law still asks for them, from a list of their own."""
+    """Words from a list; words of 32 and 64 bits, where a small law's draw asks for them, from a list of their own."""
 
     def __init__(self, words: Sequence[int], wide: Sequence[int] = ()) -> None:
         self.words, self.wide = list(words), list(wide)
 
     def take(self, bits: int) -> int:
-        queue = self.wide if bits == 32 and self.wide else self.words
+        queue = self.wide if bits >= 32 and self.wide else self.words
         if not queue:
             raise NeedWord
         word = queue.pop(0)
@@ -31,7 +31,14 @@ class Scripted:
 
 @cache
 def enumerated(law: Law, code: int, wide: tuple[int, ...] = ()) -> tuple[Probabilities, Fraction]:
-    """For each payload the probability of the words that lead to it, and the probability not followed.
+    """For each payload the probability of the words that lead to it, and the probability not followed."""
+    return enumerated_draw(lambda words: law.draw(code, words), law.bits, wide)
+
+
+def enumerated_draw(
+    draw: Callable[[Scripted], bytes], bits: int, wide: tuple[int, ...] = ()
+) -> tuple[Probabilities, Fraction]:
+    """The law of any draw on words of ``bits`` bits, given its wide words.
 
     Longer and longer sequences of words are tried. A draw that rejects words may go on for ever: it is given up
     when all open sequences together are less likely than ``REST``. So the true probability of a payload lies
@@ -45,14 +52,14 @@ def enumerated(law: Law, code: int, wide: tuple[int, ...] = ()) -> tuple[Probabi
         for path in open_ones:
             source = Scripted(path, wide)
             try:
-                payload = law.draw(code, source)
+                payload = draw(source)
             except NeedWord:
-                longer += [(*path, word) for word in range(2**law.bits)]
+                longer += [(*path, word) for word in range(2**bits)]
                 continue
             assert not source.words, "a sequence is only made longer when the draw asks for a word"
-            assert not source.wide, "all 32-bit words are used"
+            assert not source.wide, "all wide words are used"
             found[payload] = found.get(payload, 0) + each
         open_ones = longer
-        each /= 2**law.bits
+        each /= 2**bits
         rest = each * len(open_ones)
     return found, rest

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from ahead_ldp.device.campaign import Campaign, campaign_record, check_wave, pick_group, wave_record
+from ahead_ldp.device.campaign import Campaign, campaign_record, check_wave, wave_record
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.device.question import Policy
 from ahead_ldp.device.refusals import QuestionRefused
+from ahead_ldp.device.tokens import pick_group
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.protocol.session import Session

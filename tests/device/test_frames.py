@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ahead_ldp.device import LAWS, Header, Law, Reason, Report, ReportRejected, SystemWords, decode_batch, encode_batch
-from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, new_report_id, split_batch
+from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, split_batch
+from ahead_ldp.device.tokens import new_nonce, report_id
 
 HEADER = Header("0a" * 32, "5f" * 32)
 LAW_EXAMPLES = [law.make(1, 11) for law in LAWS.values()]
@@ -14,7 +15,7 @@ IDS = st.binary(min_size=ID_LENGTH, max_size=ID_LENGTH)
 
 
 def example_batch(law: Law, n: int) -> tuple[list[Report], bytes]:
-    reports = [Report(new_report_id(), law.draw(i % law.cells, SystemWords())) for i in range(n)]
+    reports = [Report(report_id(new_nonce()), law.draw(i % law.cells, SystemWords())) for i in range(n)]
     return reports, encode_batch(HEADER, reports)
 
 
@@ -85,7 +86,7 @@ def decoded(data: bytes, law: Law) -> list[Report] | Reason:
 
 def test_one_bad_payload_rejects_the_batch():
     law = LAWS["grr"].make(1, 11)
-    reports = [Report(new_report_id(), bytes([code])) for code in (3, 11, 4)]
+    reports = [Report(report_id(new_nonce()), bytes([code])) for code in (3, 11, 4)]
     assert rejected(encode_batch(HEADER, reports), law) is Reason.RANGE
 
 
@@ -112,6 +113,6 @@ def test_a_header_without_digests_has_no_bytes(bad):
 
 def test_report_ids_do_not_repeat():
     """1,000 ids of 128 bits: a repeat by chance has probability 2**-109."""
-    ids = {new_report_id() for _ in range(1000)}
+    ids = {report_id(new_nonce()) for _ in range(1000)}
     assert len(ids) == 1000
     assert {len(i) for i in ids} == {ID_LENGTH}

@@ -17,7 +17,8 @@ sys.modules["numpy"] = None
 
 class OnlyDevice:
     def find_spec(self, name, path=None, target=None):
-        own = name in ("ahead_ldp", "ahead_ldp.estimates.pictures") or (name + ".").startswith("ahead_ldp.device.")
+        hook = ("ahead_ldp", "ahead_ldp.estimates", "ahead_ldp.estimates.pictures")
+        own = name in hook or (name + ".").startswith("ahead_ldp.device.")
         if not own and name.partition(".")[0] not in sys.stdlib_module_names:
             raise ImportError(f"{name} is blocked")
 
@@ -36,6 +37,7 @@ for name in LAWS:
         "oracle": LAWS[name].make("1", 6).record(),
     }
     question = check_question(canonical_bytes(record), schema, "c0" * 32, Policy("1"))
+    assert question.draw({"age": 99}, SystemWords())[1] == ("town", "age")
     reports = [question.report({"age": age, "town": town}) for age in range(18, 34) for town in ("Ulm", "Bonn")]
     assert decode_batch(encode_batch(question.header, reports), question.header, question.law) == reports
 assert not any(m.partition(".")[0] in ("numpy", "random", "secrets") and sys.modules[m] for m in list(sys.modules))

@@ -16,7 +16,10 @@ MODULES = {
     *("fractions", "functools", "hashlib", "hmac", "itertools", "json", "math", "operator", "os", "pathlib", "re"),
     *("sqlite3", "struct", "typing"),
 }
-PRIVATE_STEPS = {"take", "take_many", "below", "draw", "draw_code", "hash", "payload", "report", "new_report_id"}
+PRIVATE_STEPS = {
+    *("take", "take_many", "below", "draw", "draw_code", "respond", "hash", "pack", "cell", "code", "stand_in"),
+    *("report", "new_nonce", "report_id"),
+}
 
 
 def problems(source: str) -> list[str]:

@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from ahead_ldp.device.campaign import pick_group
 from ahead_ldp.device.tokens import (
     PublicKey,
     TokenRefused,
@@ -25,6 +24,7 @@ from ahead_ldp.device.tokens import (
     encode_pss,
     group_number,
     new_nonce,
+    pick_group,
     report_id,
     token_group,
     unblind,

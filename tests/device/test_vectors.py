@@ -53,7 +53,7 @@ class GivenWords:
 
 
 def as_held(attribute: Attribute, written):
-    return float(written) if attribute.kind == "real" and written is not None else written
+    return float(written) if attribute.kind == "real" and isinstance(written, str) else written
 
 
 # Generation.
@@ -222,9 +222,21 @@ def test_questions(case):
         return
     question = check_question(data, schema, case["campaign"], policy)
     assert question.digest == case["digest"]
-    for person, cell, given, payload in case["answers"]:
-        values = {a.name: as_held(a, person[a.name]) for a in schema.attributes}
+    for person, cell, given, payload, replaced in case["answers"]:
+        values = {a.name: as_held(a, person[a.name]) for a in schema.attributes if a.name in person}
         words = GivenWords(given)
-        assert question.cell(values) == cell
-        assert question.payload(values, words).hex() == payload
+        drawn, misfits = question.draw(values, words)
+        assert (drawn.hex(), list(misfits)) == (payload, replaced)
         assert words.words == []
+        if replaced:
+            with pytest.raises(ValueRefused, match=replaced[0]):
+                question.cell(values)
+        else:
+            assert question.cell(values) == cell
+            assert question.law.draw(cell, GivenWords(given[len(question.attributes) :])).hex() == payload
+
+
+def test_questions_cover_values_that_are_missing_and_outside():
+    found = json.loads((FOLDER / "questions.json").read_text("utf-8"))["cases"]
+    replaced = {tuple(answer[4]) for case in found for answer in case.get("answers", ())}
+    assert replaced == {(), ("age",), ("pay",), ("age", "pay"), ("town",)}

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ahead_ldp.engines import campaigns
+from ahead_ldp.engines import archive, campaigns
 from ahead_ldp.engines.campaigns import (
     advance,
     all_questions,
@@ -115,7 +115,8 @@ def test_a_crash_at_any_write_changes_nothing(started, monkeypatch, at):
 
     original = campaigns.write_record
     with monkeypatch.context() as patch:
-        patch.setattr(campaigns, "write_record", crashing)
+        for module in (campaigns, archive):
+            patch.setattr(module, "write_record", crashing)
         try:
             advance(root)
         except KeyboardInterrupt:
@@ -147,7 +148,8 @@ def test_a_frozen_file_that_changed_stops_it(started, monkeypatch):
 
     original = campaigns.write_record
     with monkeypatch.context() as patch:
-        patch.setattr(campaigns, "write_record", crashing)
+        for module in (campaigns, archive):
+            patch.setattr(module, "write_record", crashing)
         with pytest.raises(KeyboardInterrupt):
             advance(root)
     (path,) = root.rglob("*.parquet")
@@ -226,7 +228,7 @@ def test_what_is_no_campaign_is_refused(tmp_path):
 def test_a_richer_campaign_of_a_service_is_read(started):
     """Its digest is that of the whole record, and every question carries it."""
     from ahead_ldp.device.canonical import canonical_bytes, digest, parse_canonical
-    from ahead_ldp.engines.layout import read_campaign
+    from ahead_ldp.engines.archive import read_campaign
 
     root, _ = started
     record = {**parse_canonical((root / "campaign.json").read_bytes()[:-1]), "title": "Pay"}

@@ -21,9 +21,9 @@ from ahead_ldp.engines.spark import SparkEngine
 from ahead_ldp.engines.spark_holding import answer_frame, read_frame
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.research.experiments import journal
-from ahead_ldp.research.experiments.cells import Cell, Data
 from ahead_ldp.research.experiments.cluster import run_cells_on_spark
 from ahead_ldp.research.experiments.local import run_here
+from ahead_ldp.research.experiments.plan import Cell, Data
 from ahead_ldp.schema.attributes import as_schema
 from tests.engines.examples import SIZES, as_reports, asked_of, by_digest, naive_tally, some_reports, write
 

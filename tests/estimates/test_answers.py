@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ahead_ldp.estimates.answers import BIAS_NOTE, INCONSISTENT_NOTE, Answers, frame
+from ahead_ldp.estimates.answers import BIAS_NOTE, INCONSISTENT_NOTE, Answers, frame, records
 from ahead_ldp.estimates.quantiles import Mean, Quantiles
 from ahead_ldp.schema.attributes import date, integer, ordered, real, time
 
@@ -117,3 +117,15 @@ def test_mean_is_in_the_users_units():
     assert mean.value == np.datetime64("2021-01-01T12:00:00")
     assert mean.interval()[0] == np.datetime64("2021-01-01T00:00:00")
     assert str(Mean(real("a", 0, 1e6, 4), 43072.1, 853.0, False)) == "43,070 (standard error 850)"
+
+
+def test_records_hold_what_json_has():
+    first, _, last = answers().records()
+    assert first["query"] == "a in 1..2"
+    assert (first["share"], first["standard_error"], first["bias_not_included"]) == (0.25, 0.02, False)
+    assert last["standard_error"] is None  # infinite
+    assert list(first) == list(answers().columns())
+    days = np.array(["2026-01-31"], "datetime64[D]")
+    assert records({"day": days, "n": np.array([3]), "x": np.array([np.nan])}) == [
+        {"day": "2026-01-31", "n": 3, "x": None}
+    ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-STATIC = ROOT / "src" / "ahead_ldp" / "dashboard" / "static"
+STATIC = ROOT / "src" / "ahead_ldp" / "service" / "dashboard" / "static"
 PAGE = (ROOT / "docs" / "browser.md").read_text("utf-8")
 
 

@@ -6,7 +6,8 @@ from ahead_ldp.device import Schema
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol.mechanism import Mechanism, finish
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.workloads import Workload, true_answers
 from tests.support import PASS
 

@@ -14,8 +14,8 @@ from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.mechanisms import MECHANISMS, mechanism_from_record
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol.mechanism import Mechanism, Tallies, Wave, finish
-from ahead_ldp.protocol.session import Session
+from ahead_ldp.protocol.mechanism import Mechanism, Tallies, Wave
+from ahead_ldp.protocol.session import Session, finish
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, point_workload, random_workload, true_answers
 from tests.support import PASS, make_mechanism, schema_of, takes

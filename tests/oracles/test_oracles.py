@@ -221,7 +221,7 @@ def test_olh_counts_alike_on_either_path(epsilon, fast, monkeypatch):
     monkeypatch.setattr(olh, "HAS_NUMBA", fast)
     large = OLH.make(epsilon, 1100)  # enough for the compiled loop, more than one block of it
     reports = olh_reports(large, 2500, seed=4)
-    a, b, c, y = large._fields(reports)
+    a, b, c, y = large.fields(reports)
     x = np.arange(1100)[:, None]
     hashed = large.law.g * ((a * x * x + b * x + c) % (2**31 - 1)) // (2**31 - 1)
     assert large.tally(reports).counts.tolist() == (hashed == y).sum(axis=1).tolist()
@@ -429,7 +429,7 @@ def test_names_that_are_no_oracle_are_refused():
         make_oracle("laplace", 1, 4)
     with pytest.raises(ValueError, match="'laplace'"):
         choose_oracle(1, 4, ("grr", "laplace"))
-    with pytest.raises(ValueError, match="expected oracles with an unbiased estimate, got 'sw'"):
+    with pytest.raises(ValueError, match="expected an oracle with an unbiased estimate, got 'sw'"):
         choose_oracle(1, 4, ("sw",))
     with pytest.raises(ValueError, match="expected at least one oracle"):
         choose_oracle(1, 4, ())

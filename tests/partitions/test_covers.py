@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from ahead_ldp.device import Axis
 from ahead_ldp.partitions import covers
-from ahead_ldp.partitions.covers import Answerer, chunks, cover_weights, ends_inside, leaf_density, overlap
+from ahead_ldp.partitions.covers import Answerer, chunks, cover_weights, leaf_density, overlap
+from ahead_ldp.partitions.shares import cut
 from ahead_ldp.partitions.trees import Tree
 from tests.reference.covers import is_covered, share_inside, sides, walk
 from tests.support import all_codes, examples, grown_trees, random_boxes
@@ -90,11 +91,11 @@ def test_overlap_density_and_cut_leaves(tree, seed):
     nodes = sides(tree)
     slow = [[share_inside(node, box) for node in nodes] for box in boxes.tolist()]
     np.testing.assert_allclose(share, slow, atol=1e-13)
-    cut = [
+    ends_inside = [
         any(share_inside(nodes[i], box) > 0 and not is_covered(nodes[i], box) for i in tree.leaves)
         for box in boxes.tolist()
     ]
-    assert ends_inside(tree, boxes, tree.leaves).tolist() == cut
+    assert cut(share[:, tree.leaves]).tolist() == ends_inside
     values = rng.uniform(-1, 1, tree.size)
     leaf = tree.locate(all_codes(tree.axes))
     np.testing.assert_allclose(leaf_density(tree, values).reshape(-1), (values / tree.volume)[leaf], atol=1e-13)

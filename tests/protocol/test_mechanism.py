@@ -18,11 +18,11 @@ from ahead_ldp.protocol.mechanism import (
     axes_of,
     campaign_record,
     check_tallies,
-    finish,
     frozen_digest,
     tally_from_record,
     tally_record,
 )
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema
 from tests.support import examples, schema_of
 

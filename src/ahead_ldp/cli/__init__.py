@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any
 
 import typer
@@ -14,6 +16,7 @@ from ahead_ldp.cli.app import app
 
 BAD_INPUT = 2
 _UsageError: Any = typer.BadParameter.__base__  # of the Click that this Typer brings or needs
+_BROUGHT_BY = {"starlette": "fastapi"}  # packages that we use and another requirement brings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,9 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign still gets the numbers
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(args=given or ["--help"], prog_name="ahead", standalone_mode=False)
+        code = app(args=words or ["--help"], prog_name="ahead", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except _UsageError as error:
@@ -33,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except ModuleNotFoundError as error:
+        return _refuse(f"{error}{_remedy(error.name or '')}")
     except (ValueError, ImportError, OSError) as error:
         return _refuse(str(error))
     except (KeyboardInterrupt, typer.Abort):
@@ -42,3 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _refuse(message: str) -> int:
     print("error:", " ".join(message.split()), file=sys.stderr)
     return BAD_INPUT
+
+
+def _remedy(module: str) -> str:
+    """Which extras bring a package that is missing, by what the installed package says that it requires."""
+    top = module.partition(".")[0]
+    package = _BROUGHT_BY.get(top, top.replace("_", "-"))
+    required = re.compile(rf"{re.escape(package)}\b(?!-).*extra == ['\"](?!dev)(.+)['\"]")
+    extras = [match[1] for text in metadata.requires("ahead-ldp") or () if (match := required.match(text))]
+    return ": " + " or ".join(f"pip install 'ahead-ldp[{extra}]'" for extra in extras) if extras else ""

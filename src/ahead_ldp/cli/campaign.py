@@ -3,140 +3,166 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from ahead_ldp.cli import printing
-from ahead_ldp.cli.remote import Remote
-from ahead_ldp.device.canonical import canonical_bytes
-from ahead_ldp.service.campaigns.export import write_parquet
+from ahead_ldp import device
+from ahead_ldp.cli.options import Queries, Text, argument, flag, group, option
+from ahead_ldp.cli.printing import Shown, Table, between, percent
+from ahead_ldp.cli.remote import Remote, problem_text
+from ahead_ldp.service.campaigns import export as exports
 
+Name = Annotated[str, argument("CAMPAIGN", "Digest of the campaign.")]
+Wave = Annotated[int | None, option("--wave", "N", "Number of the wave; left out, the latest.")]
 _WAIT = "?wait=60"
 
 
-def create(server: str, token: str, file: Path, as_json: bool) -> None:
-    """Create from a file of the fields of a draft."""
+def create(file: Annotated[Path, argument("FILE", "The campaign as .toml.")], *, remote: Remote) -> Shown:
+    """Create a campaign as a draft, and print its digest."""
     try:
         draft = tomllib.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"expected a campaign as TOML in {str(file)!r}: {error}") from None
-    made = Remote(server, token).post("/campaigns", draft)
-    printing.print_json(made) if as_json else print(made["campaign"])
+    created = remote.post("/campaigns", draft)
+    return Shown(created, [created["campaign"]])
 
 
-def list_campaigns(server: str, token: str, as_json: bool) -> None:
-    """Print all campaigns."""
-    found = Remote(server, token).get("/campaigns")
-    if as_json:
-        printing.print_json(found)
-        return
-    printing.print_table(
-        "campaigns", ["campaign", "state", "title"], [[c["campaign"], c["state"], c["title"]] for c in found], left=3
-    )
+def list_(*, remote: Remote) -> Shown:
+    """List all campaigns."""
+    campaigns = remote.get("/campaigns")
+    rows = [[c["campaign"], c["state"], c["title"]] for c in campaigns]
+    return Shown(campaigns, [Table("campaigns", ["campaign", "state", "title"], rows, left=3)])
 
 
-def change(server: str, token: str, name: str, action: str, as_json: bool) -> None:
-    """Ask for a change of the whole campaign."""
-    _say(Remote(server, token).post(f"/campaigns/{quote(name)}/{action}"), as_json)
+def open_(name: Name, *, remote: Remote) -> Shown:
+    """Open the first wave of a draft."""
+    return _changed(remote.post(f"{_at(name)}/open"))
 
 
-def change_wave(server: str, token: str, name: str, wave: int | None, action: str, as_json: bool) -> None:
-    """Ask for a change of one wave and wait for it."""
-    remote = Remote(server, token)
-    _say(remote.post(f"{_wave(remote, name, wave)}/{action}{_WAIT}"), as_json)
+def approve(name: Name, *, remote: Remote) -> Shown:
+    """Open the next wave of a campaign in review."""
+    return _changed(remote.post(f"{_at(name)}/approve"))
 
 
-def extend(server: str, token: str, name: str, wave: int | None, seconds: int, as_json: bool) -> None:
-    """Give the wave a new deadline."""
-    remote = Remote(server, token)
-    _say(remote.post(f"{_wave(remote, name, wave)}/extend", {"seconds": seconds}), as_json)
+def close(name: Name, *, wave: Wave = None, remote: Remote) -> Shown:
+    """Close a wave and count it."""
+    return _changed(remote.post(f"{_wave_at(remote, name, wave)}/close{_WAIT}"))
 
 
-def void(server: str, token: str, name: str, wave: int | None, group: str | None, whole: bool, as_json: bool) -> None:
-    """Give up a campaign, a wave or a group."""
-    if whole and (wave is not None or group is not None):
+def release(name: Name, *, wave: Wave = None, remote: Remote) -> Shown:
+    """Count a wave that its screens hold."""
+    return _changed(remote.post(f"{_wave_at(remote, name, wave)}/release{_WAIT}"))
+
+
+def extend(
+    name: Name,
+    *,
+    seconds: Annotated[int, option("--seconds", "S", "From now on.")],
+    wave: Wave = None,
+    remote: Remote,
+) -> Shown:
+    """Give the open wave a new deadline."""
+    return _changed(remote.post(f"{_wave_at(remote, name, wave)}/extend", {"seconds": seconds}))
+
+
+def void(
+    name: Name,
+    *,
+    wave: Wave = None,
+    part: Annotated[Text, option("--group", "G", "Give up only this group of a wave.")] = None,
+    whole: Annotated[bool, flag("--whole", "Give up the whole campaign.")] = False,
+    remote: Remote,
+) -> Shown:
+    """Give up a wave, one group of it, or the whole campaign.
+
+    Reports are deleted uncounted.
+    """
+    if whole and (wave is not None or part is not None):
         raise ValueError("expected --whole alone, or --wave and --group")
-    remote = Remote(server, token)
     if whole:
-        _say(remote.post(f"/campaigns/{quote(name)}/void"), as_json)
-    elif group is not None:
-        _say(remote.post(f"{_wave(remote, name, wave)}/void-group", {"group": group}), as_json)
+        changed = remote.post(f"{_at(name)}/void")
+    elif part is not None:
+        changed = remote.post(f"{_wave_at(remote, name, wave)}/void-group", {"group": part})
     else:
-        _say(remote.post(f"{_wave(remote, name, wave)}/void{_WAIT}"), as_json)
+        changed = remote.post(f"{_wave_at(remote, name, wave)}/void{_WAIT}")
+    return _changed(changed)
 
 
-def progress(server: str, token: str, name: str, as_json: bool) -> None:
-    """Print the numbers of reports."""
-    found = Remote(server, token).get(f"/campaigns/{quote(name)}/progress")
-    if as_json:
-        printing.print_json(found)
-        return
-    rows = [[g["group"], g["state"], f"{g['reports']:,}", f"{g['minimum']:,}"] for g in found["groups"]]
-    held = ", held by its screens" if found["held"] else ""
-    title = f"{found['state']}, wave {found['wave']}{held}: {found['reports']:,} reports"
-    printing.print_table(title, ["group", "state", "reports", "minimum"], rows, left=2)
-    for reason, count in sorted(found["refused"].items()):
-        print(f"refused, {reason}: {count:,}")
+def finish(name: Name, *, remote: Remote) -> Shown:
+    """End a campaign here: count what the open wave has, ask no more."""
+    return _changed(remote.post(f"{_at(name)}/finish{_WAIT}"))
 
 
-def results(server: str, token: str, name: str, as_json: bool) -> None:
-    """Print every attribute's distribution."""
-    found = Remote(server, token).get(f"/campaigns/{quote(name)}/results")
-    if as_json:
-        printing.print_json(found)
-        return
-    state = "all waves" if found["complete"] else f"{found['waves']} waves so far"
-    print(f"{found['method']}, {found['people']:,} people, {state}")
-    for attribute in found["attributes"]:
+def progress(name: Name, *, remote: Remote) -> Shown:
+    """Say how many reports the latest wave has."""
+    state = remote.get(f"{_at(name)}/progress")
+    rows = [[g["group"], g["state"], f"{g['reports']:,}", f"{g['minimum']:,}"] for g in state["groups"]]
+    held = ", held by its screens" if state["held"] else ""
+    title = f"{state['state']}, wave {state['wave']}{held}: {state['reports']:,} reports"
+    refused = [f"refused, {reason}: {count:,}" for reason, count in sorted(state["refused"].items())]
+    return Shown(state, [Table(title, ["group", "state", "reports", "minimum"], rows, left=2), *refused])
+
+
+def results(name: Name, *, remote: Remote) -> Shown:
+    """Print the distribution of every attribute, with intervals."""
+    results = remote.get(f"{_at(name)}/results")
+    return Shown(results, _results(results))
+
+
+def _results(results: dict[str, Any]) -> Iterator[str | Table]:
+    state = "all waves" if results["complete"] else f"{results['waves']} waves so far"
+    yield f"{results['method']}, {results['people']:,} people, {state}"
+    for attribute in results["attributes"]:
         rows = [_row(r, r[attribute["name"]]) for r in attribute["histogram"]]
-        printing.print_table(attribute["name"], ["bucket", "share", "std. error", "interval"], rows)
-    for bound in found["manipulation"]["largest_shift_of_a_cell"]:
-        shift = bound["one_group" if found["manipulation"]["group_can_be_chosen"] else "spread"]
-        print(f"{100 * bound['fakes']:g} % fake reports could move one cell by up to {100 * shift:.1f} points")
-    held = [s for wave in found["screens"] for s in wave["screens"] if s["z"] > wave["hold_z"]]
-    print(f"screens: {len(held)} beyond the threshold" if held else "screens: nothing beyond the threshold")
-    for text in found["notes"]:
-        print(text)
+        yield Table(attribute["name"], ["bucket", "share", "std. error", "interval"], rows)
+    for bound in results["manipulation"]["largest_shift_of_a_cell"]:
+        shift = bound["one_group" if results["manipulation"]["group_can_be_chosen"] else "spread"]
+        yield f"{100 * bound['fakes']:g} % fake reports could move one cell by up to {100 * shift:.1f} points"
+    held = [s for wave in results["screens"] for s in wave["screens"] if s["z"] > wave["hold_z"]]
+    yield f"screens: {len(held) or 'nothing'} beyond the threshold"
+    yield from results["notes"]
 
 
-def query(server: str, token: str, name: str, queries: Sequence[str], as_json: bool) -> None:
-    """Print answers to queries."""
-    found = Remote(server, token).post(f"/campaigns/{quote(name)}/queries", {"queries": list(queries)})
-    if as_json:
-        printing.print_json(found)
-        return
-    rows = [_row(r, r["query"]) for r in found["queries"]]
-    title = f"{found['people']:,} people, {found['waves']} waves"
-    printing.print_table(title, ["query", "share", "std. error", f"{100 * found['level']:g} % interval"], rows)
-    for text in found["notes"]:
-        print(text)
+def query(name: Name, queries: Queries, *, remote: Remote) -> Shown:
+    """Answer range queries from the closed waves."""
+    answered = remote.post(f"{_at(name)}/queries", {"queries": queries})
+    rows = [_row(r, r["query"]) for r in answered["queries"]]
+    title = f"{answered['people']:,} people, {answered['waves']} waves"
+    head = ["query", "share", "std. error", f"{100 * answered['level']:g} % interval"]
+    return Shown(answered, [Table(title, head, rows), *answered["notes"]])
 
 
-def export(server: str, token: str, name: str, out: Path, parquet: bool) -> None:
-    """Write everything of a campaign as files, in the layout of a collected run; reports also as Parquet if asked."""
-    remote, at = Remote(server, token), f"/campaigns/{quote(name)}"
+def export(
+    name: Name,
+    *,
+    out: Annotated[Path, option("--out", "DIR", "A new directory.")],
+    parquet: Annotated[bool, flag("--parquet", "Reports as Parquet files.")] = False,
+    remote: Remote,
+) -> None:
+    """Write everything as files, for a recount elsewhere."""
     if out.exists() and any(out.iterdir()):
         raise ValueError(f"expected a new directory, got {str(out)!r}")
-    record = remote.read(at)
-    chain = remote.get(f"{at}/chain")
+    record, chain = remote.read(_at(name)), remote.get(f"{_at(name)}/chain")
     _write(out / "campaign.json", record)
-    _write(out / "schema.json", canonical_bytes(chain["campaign"]["schema"]))
+    _write(out / "schema.json", device.canonical_bytes(chain["campaign"]["schema"]))
     groups = []
     for wave in chain["waves"]:
-        for group in wave["groups"]:
-            place = f"{wave['number']}/{group['group']}"
-            _write(out / "questions" / f"{place}.json", canonical_bytes(group["question"]))
-            if group["tally"] is not None:
-                _write(out / "tallies" / f"{place}.json", canonical_bytes(group["tally"]))
-            reports = remote.read(f"{at}/waves/{wave['number']}/reports?group={quote(group['group'], safe='')}")
+        for asked in wave["groups"]:
+            place = f"{wave['number']}/{asked['group']}"
+            question = device.canonical_bytes(asked["question"])
+            _write(out / "questions" / f"{place}.json", question)
+            if asked["tally"] is not None:
+                _write(out / "tallies" / f"{place}.json", device.canonical_bytes(asked["tally"]))
+            chosen = quote(asked["group"], safe="")
+            reports = remote.read(f"{_at(name)}/waves/{wave['number']}/reports?group={chosen}")
             if parquet:
-                groups.append((canonical_bytes(group["question"]), reports))
+                groups.append((question, reports))
             else:
                 _write(out / "reports" / f"{place}.bin", reports, end=b"")
     if parquet:
-        write_parquet(out / "reports", groups)
+        exports.write_parquet(out / "reports", groups)
     print(f"written: {out}")
 
 
@@ -145,28 +171,34 @@ def _write(path: Path, data: bytes, end: bytes = b"\n") -> None:
     path.write_bytes(data + end)
 
 
-def _wave(remote: Remote, name: str, wave: int | None) -> str:
-    number = remote.get(f"/campaigns/{quote(name)}/state")["wave"] if wave is None else wave
-    return f"/campaigns/{quote(name)}/waves/{number}"
+def _at(name: str) -> str:
+    return f"/campaigns/{quote(name)}"
 
 
-def _row(answer: dict[str, Any], label: Any) -> list[str]:
-    mark = "*" if answer["bias_not_included"] else ""
-    between = f"{100 * answer['low']:.2f} % to {100 * answer['high']:.2f} %"
-    error = answer["standard_error"]
-    return [
-        str(label),
-        f"{100 * answer['share']:.2f} %{mark}",
-        "" if error is None else f"{100 * error:.2f} %",
-        between,
-    ]
+def _wave_at(remote: Remote, name: str, wave: int | None) -> str:
+    number = remote.get(f"{_at(name)}/state")["wave"] if wave is None else wave
+    return f"{_at(name)}/waves/{number}"
 
 
-def _say(found: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        printing.print_json(found)
-        return
-    if found.get("problem"):
-        raise ValueError(": ".join(filter(None, [found["problem"]["title"], found["problem"].get("detail")])))
-    result = found.get("result") or found
-    print(", ".join(f"{key} {value}" for key, value in result.items() if value not in (None, [], {})))
+def _row(answer: dict[str, Any], label: object) -> list[str]:
+    error, mark = answer["standard_error"], "*" * answer["bias_not_included"]
+    share = percent(answer["share"]) + mark
+    return [str(label), share, "" if error is None else percent(error), between(answer["low"], answer["high"])]
+
+
+def _changed(changed: dict[str, Any]) -> Shown:
+    return Shown(changed, _became(changed))
+
+
+def _became(changed: dict[str, Any]) -> Iterator[str]:
+    """What a campaign or a wave is now; an error where the change was refused."""
+    if changed.get("problem"):
+        raise ValueError(problem_text(changed["problem"]))
+    result = changed.get("result") or changed
+    yield ", ".join(f"{key} {value}" for key, value in result.items() if value not in (None, [], {}))
+
+
+campaign = group(
+    "Create, run and query campaigns of a server.",
+    create, list_, open_, approve, close, release, extend, void, finish, progress, results, query, export,
+)  # fmt: skip

@@ -3,134 +3,128 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ahead_ldp.cli import inputs, printing
-from ahead_ldp.engines.progress import Bar
-from ahead_ldp.research.datasets import DATASETS, SHAPES, data_folder, dataset
-from ahead_ldp.research.experiments import journal
-from ahead_ldp.research.experiments.cells import Data
-from ahead_ldp.research.experiments.comparing import Recommendation, comparison, fitting, overall, recommend
-from ahead_ldp.research.experiments.local import run_cells
-from ahead_ldp.research.experiments.plan import Figure
-from ahead_ldp.research.experiments.table import Measured, write_tables
-from ahead_ldp.research.figures.comparison_page import write_comparison
-from ahead_ldp.research.figures.reproduction import JOURNAL
+from ahead_ldp.cli import inputs, options, printing
+from ahead_ldp.cli.options import File, Text, option
+from ahead_ldp.cli.printing import Shown, Table
+from ahead_ldp.engines import progress
+from ahead_ldp.research import datasets as catalogue
+from ahead_ldp.research.experiments import comparing, journal, local, results
+from ahead_ldp.research.experiments import plan as plans
+from ahead_ldp.research.figures import comparison_page, reproduction
 
 
-def run(
-    source: Mapping[str, Any],
-    declared: Mapping[str, Any],
-    epsilon: str,
-    method: str | None,
-    asked: Mapping[str, Any],
-    jobs: int,
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    """Plan, run, recommend."""
-    for option, least in (("repeats", 2), ("queries", 1), ("seed", 0)):
-        if asked[option] < least:
-            name = "random" if option == "queries" else option
-            raise ValueError(f"expected --{name} >= {least}, got {asked[option]}")
+def compare(
+    *,
+    epsilon: options.Epsilons,
+    data: options.Data = None,
+    dataset: Annotated[Text, option("--dataset", "NAME", "Or a data set or shape of `ahead datasets`.")] = None,
+    columns: options.Columns = None,
+    buckets: Annotated[Text, option("--buckets", "D[,D...]", "Codes of each attribute.")] = None,
+    declared: options.DeclaredBriefly,
+    users: Annotated[Text, option("--users", "N[,N...]", "Drawn from the data; left out, everybody once.")] = None,
+    method: Annotated[Text, option("--method", "M[,M...]", "M, M:paper or M:strong; left out, all that fit.")] = None,
+    repeats: options.Repeats = 10,
+    random: Annotated[int, option("--random", "Q", "Random queries.")] = 200,
+    seed: Annotated[int, option("--seed", "S", "Seed of people, queries, groups and noise.")] = 0,
+    jobs: Annotated[int, option("--jobs", "J", "Processes.")] = 1,
+    out: Annotated[File, option("--out", "DIR", "Tables, figure and page; a killed run goes on there.")] = None,
+) -> Shown:
+    """Compare methods on your own data, and recommend one.
+
+    The recommendation comes from the measurements, for every number of
+    people and epsilon, and names all methods that are as good.
+    """
+    options.at_least(2, repeats=repeats)
+    options.at_least(1, random=random)
+    options.at_least(0, seed=seed)
     epsilons = [float(e) for e in inputs.epsilons(epsilon)]
-    data = _data(source, declared, asked["users"])
-    users = [data.n] if asked["users"] is None else _users(asked["users"])
+    options.one_of(data=data, dataset=dataset)
+    crowds = None if users is None else inputs.whole_numbers(inputs.split(users, "--users"), "--users")
+    source = options.Source(columns, False, buckets)
+    people = _read(data, source, declared) if data is not None else _known(str(dataset), source, crowds)
+    sizes = crowds or [people.n]
     wanted = [] if method is None else inputs.split(method, "--method")
-    methods, refused = fitting(data.schema, epsilons[0], users[0], wanted)
+    methods, refused = comparing.fitting(people.schema, epsilons[0], sizes[0], wanted)
     for name, reason in refused.items():
         printing.note(f"left out: {name} ({reason})")
-    figure = comparison(data, users, epsilons, methods, asked["repeats"], asked["queries"], asked["seed"])
+    figure = comparing.comparison(people, sizes, epsilons, methods, repeats, random, seed)
     with tempfile.TemporaryDirectory() as spare:
         folder = Path(spare) if out is None else out
         folder.mkdir(parents=True, exist_ok=True)
         measured = _measure(figure, folder, jobs)
-        advice = recommend(figure, measured)
+        advice = comparing.recommend(figure, measured)
         if out is not None:
-            write_tables(out, figure.cells, measured)
-            write_comparison(out, figure, measured, advice)
-    _print(figure, measured, advice, out, as_json)
+            results.write_tables(out, figure.cells, measured)
+            comparison_page.write_comparison(out, figure, measured, advice)
+    written = [] if out is None else [f"written: {out / 'comparison.html'}"]
+    return Shown(_record(figure, measured, advice), [*_text(figure, measured, advice), *written])
 
 
-def _measure(figure: Figure, folder: Path, jobs: int) -> Measured:
-    with Bar("comparing, CPU-s") as bar:
-        problems = run_cells(figure.cells, folder / JOURNAL, jobs, lambda done, total: bar(round(done), round(total)))
+def _measure(figure: plans.Figure, folder: Path, jobs: int) -> results.Measured:
+    path = folder / reproduction.JOURNAL
+    with progress.Bar("comparing, CPU-s") as bar:
+        problems = local.run_cells(figure.cells, path, jobs, lambda done, total: bar(round(done), round(total)))
     for reason in (*problems.missing.values(), *problems.failed.values()):
         raise ValueError(reason)
-    return Measured.of(figure.cells, journal.read(folder / JOURNAL))
+    return results.Measured.of(figure.cells, journal.read(path))
 
 
-def _data(source: Mapping[str, Any], declared: Mapping[str, Any], users: str | None) -> Data:
-    if (source["data"] is None) == (source["dataset"] is None):
-        raise ValueError(f"expected --data or --dataset, got {'neither' if source['data'] is None else 'both'}")
-    if source["data"] is None:
-        return _known(source, users)
-    schema = inputs.declared_schema(**declared)
-    records = inputs.read_records(source["data"], source["columns"], False, source["buckets"], schema)
-    if records.bounds == "data":
-        printing.note("note: bounds were read from the data, which is not private: for experiments only")
-    names = inputs.split(source["columns"], "--columns") if source["columns"] else list(records.schema.names)
-    path = Path(source["data"])
-    n = len(records.codes)
-    return Data(path.name, records.schema.sizes, n, tuple(names), file=str(path.resolve()), declared=records.schema)
+def _read(path: Path, source: options.Source, declared: options.DeclaredBriefly) -> plans.Data:
+    """People of a file."""
+    records = inputs.read_records(path, source, inputs.declared_schema(declared))
+    schema, n = records.schema, len(records.codes)
+    names = inputs.names_of(source.columns) or schema.names
+    return plans.Data(path.name, schema.sizes, n, tuple(names), file=str(path.resolve()), declared=schema)
 
 
-def _known(source: Mapping[str, Any], users: str | None) -> Data:
+def _known(name: str, source: options.Source, crowds: Sequence[int] | None) -> plans.Data:
     """People of the catalogue, or of a shape."""
-    name = source["dataset"]
-    if name not in DATASETS and name not in SHAPES:
-        raise ValueError(f"expected --dataset among {', '.join((*DATASETS, *SHAPES))}, got {name!r}")
-    if source["buckets"] is None:
+    known = (*catalogue.DATASETS, *catalogue.SHAPES)
+    if name not in known:
+        raise ValueError(f"expected --dataset among {', '.join(known)}, got {name!r}")
+    if source.buckets is None:
         raise ValueError("expected --buckets with --dataset")
-    if name in SHAPES:
-        sizes = inputs.bucket_counts(source["buckets"], len(source["buckets"].split(",")))
-        if users is None:
+    if name in catalogue.SHAPES:
+        sizes = inputs.bucket_counts(source.buckets, len(source.buckets.split(",")))
+        if crowds is None:
             raise ValueError("expected --users with a shape")
-        return Data(name, tuple(sizes), _users(users)[0], r=0.8 if len(sizes) > 1 else None)
-    found = dataset(name)
-    here = next((s for s in found.sources if (data_folder() / s.file).is_file()), found.sources[0])
-    columns = inputs.split(source["columns"], "--columns") if source["columns"] else list(here.columns)
-    return Data(name, tuple(inputs.bucket_counts(source["buckets"], len(columns))), found.users, tuple(columns))
+        return plans.Data(name, tuple(sizes), crowds[0], r=0.8 if len(sizes) > 1 else None)
+    dataset, folder = catalogue.dataset(name), catalogue.data_folder()
+    here = next((s for s in dataset.sources if (folder / s.file).is_file()), dataset.sources[0])
+    columns = inputs.names_of(source.columns) or here.columns
+    return plans.Data(name, tuple(inputs.bucket_counts(source.buckets, len(columns))), dataset.users, tuple(columns))
 
 
-def _users(text: str) -> list[int]:
-    try:
-        found = [int(entry) for entry in inputs.split(text, "--users")]
-    except ValueError:
-        raise ValueError(f"expected whole numbers for --users, got {text!r}") from None
-    if min(found) < 1:
-        raise ValueError(f"expected --users >= 1, got {text!r}")
-    return found
+def _record(
+    figure: plans.Figure, measured: results.Measured, advice: Sequence[comparing.Recommendation]
+) -> dict[str, Any]:
+    results = [
+        {"users": p.cell.data.n, "method": line.method, "epsilon": p.x, "mse": measured.spread(p.cell).record()}
+        for panel in figure.panels
+        for line in panel.lines
+        for p in line.points
+    ]
+    recommended = [
+        {"users": a.n, "epsilon": a.epsilon, "use": a.method, "as_good": list(a.as_good), "text": a.text}
+        for a in advice
+    ]
+    return {"results": results, "recommendations": recommended, "overall": comparing.overall(advice)}
 
 
-def _print(
-    figure: Figure, measured: Measured, advice: Sequence[Recommendation], out: Path | None, as_json: bool
-) -> None:
-    if as_json:
-        results = [
-            {"users": p.cell.data.n, "method": line.method, "epsilon": p.x, "mse": measured.spread(p.cell).record()}
-            for panel in figure.panels
-            for line in panel.lines
-            for p in line.points
-        ]
-        told = [
-            {"users": a.n, "epsilon": a.epsilon, "use": a.method, "as_good": list(a.as_good), "text": a.text}
-            for a in advice
-        ]
-        printing.print_json({"results": results, "recommendations": told, "overall": overall(advice)})
-        return
+def _text(
+    figure: plans.Figure, measured: results.Measured, advice: Sequence[comparing.Recommendation]
+) -> Iterator[str | Table]:
     for panel in figure.panels:
         head = ["method", *(f"ε = {point.x:g}" for point in panel.lines[0].points)]
         rows = [
             [line.method, *(printing.error_text(measured.spread(p.cell)) for p in line.points)] for line in panel.lines
         ]
-        printing.print_table(f"{panel.title}: MSE ± 95 %", head, rows)
-        print()
-    for a in advice:
-        print(a.text)
+        yield Table(f"{panel.title}: MSE ± 95 %", head, rows)
+        yield ""
+    yield from (a.text for a in advice)
     if len(advice) > 1:
-        print(overall(advice))
-    if out is not None:
-        print(f"written: {out / 'comparison.html'}")
+        yield comparing.overall(advice)

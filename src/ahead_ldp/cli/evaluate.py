@@ -2,97 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ahead_ldp.cli import inputs, printing
-from ahead_ldp.device.codes import Schema
-from ahead_ldp.engines.progress import Bar
-from ahead_ldp.engines.simulation import Population
-from ahead_ldp.research.evaluation import Score, Task, check_runs, choose, measure, people_of, workload_rng
-from ahead_ldp.schema.workloads import Workload, random_workload
+import ahead_ldp
+from ahead_ldp.cli import inputs, options, printing
+from ahead_ldp.cli.options import File, Text, option
+from ahead_ldp.cli.printing import Shown, Table
+from ahead_ldp.engines import progress, simulation
+from ahead_ldp.research import evaluation
+from ahead_ldp.schema import workloads
 
 
-def run(
-    source: Mapping[str, Any],
-    declared: Mapping[str, Any],
-    epsilon: str,
-    method: str | None,
-    settings: str,
-    asked: Mapping[str, Any],
-    as_json: bool,
-) -> None:
-    """Measure every method at every epsilon, and print."""
-    for option, least in (("repeats", 1), ("seed", 0)):
-        if asked[option] < least:
-            raise ValueError(f"expected --{option} >= {least}, got {asked[option]}")
+def evaluate(
+    *,
+    epsilon: options.Epsilons,
+    data: options.Data = None,
+    histogram: Annotated[File, option("--histogram", "FILE", "Counts instead of records: .npy or .csv.")] = None,
+    source: options.Source,
+    declared: options.Declared,
+    method: Annotated[Text, option("--method", "M[,M...]", "Left out, the best for the attributes.")] = None,
+    settings: options.Settings,
+    queries: Annotated[File, option("--queries", "FILE", "lo,hi per attribute in codes, closed: .csv or .npy.")] = None,
+    random: Annotated[int | None, option("--random", "Q", "That many random queries; 200 without --queries.")] = None,
+    repeats: options.Repeats = 20,
+    seed: Annotated[int, option("--seed", "S", "Seed of queries, groups and noise.")] = 0,
+) -> Shown:
+    """Compare methods on data at hand: error, time and memory.
+
+    Data and queries stay fixed; every repetition draws groups and noise anew.
+    Attributes are declared, or have D buckets between the bounds of the data,
+    which is not private.
+    """
+    options.at_least(1, repeats=repeats)
+    options.at_least(0, seed=seed)
     epsilons = inputs.epsilons(epsilon)
     methods = [None] if method is None else inputs.split(method, "--method")
-    schema, people, data = _people(source, inputs.declared_schema(**declared))
-    workload = _workload(schema, asked)
-    chosen = [choose(name, schema, e, people.n, settings) for name in methods for e in epsilons]
+    schema, people, about = _people(data, histogram, source, inputs.declared_schema(declared))
+    workload = _workload(schema, queries, random, seed)
+    chosen = [evaluation.choose(name, schema, e, people.n, str(settings)) for name in methods for e in epsilons]
     for mechanism, _ in chosen:
-        check_runs(mechanism, schema, workload)
-    task, repeats, done = Task.of(schema, people, workload), asked["repeats"], 0
-    with Bar("evaluating") as bar:
-
-        def step() -> None:
-            """One repetition is done."""
-            nonlocal done
-            done += 1
-            bar(done, repeats * len(chosen))
-
-        scores = [measure(task, mechanism, repeats, asked["seed"], label, step) for mechanism, label in chosen]
-    data["queries"] = {"source": str(asked["queries"] or "random"), "count": workload.n}
-    if as_json:
-        printing.print_json({"data": data, "results": [score.record() for score in scores]})
-    else:
-        _print(data, scores)
+        evaluation.check_runs(mechanism, schema, workload)
+    task, done = evaluation.Task.of(schema, people, workload), count(1)
+    with progress.Bar("evaluating") as bar:
+        scores = [
+            evaluation.measure(task, mechanism, repeats, seed, label, lambda: bar(next(done), repeats * len(chosen)))
+            for mechanism, label in chosen
+        ]
+    about["queries"] = {"source": str(queries or "random"), "count": workload.n}
+    return Shown({"data": about, "results": [score.record() for score in scores]}, [_table(about, scores)])
 
 
-def _people(source: Mapping[str, Any], declared: Schema | None) -> tuple[Schema, Population, dict[str, Any]]:
-    data, histogram, columns, buckets = (source[key] for key in ("data", "histogram", "columns", "buckets"))
-    if (data is None) == (histogram is None):
-        raise ValueError(f"expected --data or --histogram, got {'neither' if data is None else 'both'}")
-    if histogram is not None:
-        if source["codes"]:
-            raise ValueError("expected --codes with --data only: a histogram is over codes")
-        schema, counts = inputs.read_histogram(Path(histogram), columns, buckets, declared)
-        people, bounds = Population.of_histogram(counts), "codes" if declared is None else "declared"
-    else:
-        records = inputs.read_records(Path(data), columns, source["codes"], buckets, declared)
+def _people(
+    data: Path | None, histogram: Path | None, source: options.Source, declared: ahead_ldp.Schema | None
+) -> tuple[ahead_ldp.Schema, simulation.Population, dict[str, Any]]:
+    """The people of a file under their schema, and what is said about them."""
+    options.one_of(data=data, histogram=histogram)
+    if data is not None:
+        records = inputs.read_records(data, source, declared)
         schema, bounds = records.schema, records.bounds
-        people = people_of(records.codes, schema.sizes)
-    if bounds == "data":
-        printing.note("note: bounds were read from the data, which is not private: for experiments only")
-    about = {
-        "source": str(data or histogram),
-        "people": people.n,
-        "attributes": [{"name": a.name, "kind": a.kind, "codes": a.size} for a in schema.attributes],
-        "bounds": {"data": "from the data, not private"}.get(bounds, bounds),
-    }
-    return schema, people, about
+        people = evaluation.people_of(records.codes, schema.sizes)
+    else:
+        assert histogram is not None
+        if source.codes:
+            raise ValueError("expected --codes with --data only: a histogram is over codes")
+        schema, counts = inputs.read_histogram(histogram, source, declared)
+        people, bounds = simulation.Population.of_histogram(counts), "codes" if declared is None else "declared"
+    return (
+        schema,
+        people,
+        {
+            "source": str(data or histogram),
+            "people": people.n,
+            "attributes": [{"name": a.name, "kind": a.kind, "codes": a.size} for a in schema.attributes],
+            "bounds": {"data": "from the data, not private"}.get(bounds, bounds),
+        },
+    )
 
 
-def _workload(schema: Schema, asked: Mapping[str, Any]) -> Workload:
-    if asked["queries"] is not None:
-        if asked["random"] is not None:
-            raise ValueError("expected --queries or --random, got both")
-        workload = inputs.read_queries(asked["queries"], schema)
-        if not workload.n:
-            raise ValueError(f"expected at least one query in {str(asked['queries'])!r}, got none")
-        return workload
-    count = 200 if asked["random"] is None else asked["random"]
-    if count < 1:
-        raise ValueError(f"expected --random >= 1, got {count}")
-    return random_workload(schema, count, workload_rng(asked["seed"]))
+def _workload(schema: ahead_ldp.Schema, queries: Path | None, random: int | None, seed: int) -> workloads.Workload:
+    if queries is None:
+        drawn = 200 if random is None else random
+        options.at_least(1, random=drawn)
+        return workloads.random_workload(schema, drawn, evaluation.workload_rng(seed))
+    if random is not None:
+        raise ValueError("expected --queries or --random, got both")
+    workload = inputs.read_queries(queries, schema)
+    if not workload.n:
+        raise ValueError(f"expected at least one query in {str(queries)!r}, got none")
+    return workload
 
 
-def _print(data: Mapping[str, Any], scores: list[Score]) -> None:
-    sizes = " x ".join(str(a["codes"]) for a in data["attributes"])
-    asked = f"{data['queries']['count']} queries, {len(scores[0].trials)} repetitions"
-    title = f"{data['people']:,} people, {sizes} codes, {asked}"
+def _table(about: dict[str, Any], scores: list[evaluation.Score]) -> Table:
+    sizes = " x ".join(str(a["codes"]) for a in about["attributes"])
+    asked = f"{about['queries']['count']} queries, {len(scores[0].trials)} repetitions"
+    title = f"{about['people']:,} people, {sizes} codes, {asked}"
     head = ["method", "settings", "epsilon", "MSE ± 95 %", "build", "queries", "memory"]
     rows = [
         [
@@ -106,4 +111,4 @@ def _print(data: Mapping[str, Any], scores: list[Score]) -> None:
         ]
         for score in scores
     ]
-    printing.print_table(title, head, rows, left=2)
+    return Table(title, head, rows, left=2)

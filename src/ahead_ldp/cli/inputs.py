@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ahead_ldp.cli import printing
+from ahead_ldp.cli.options import Declared, Source
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.protocol.session import ReplayMismatch
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.attributes import as_schema, load_schema, real
 from ahead_ldp.schema.attributes import codes as coded
@@ -35,6 +40,23 @@ class Records:
         return encode(self.schema, self.columns)
 
 
+@contextmanager
+def replaying(what: str, wanted: str) -> Iterator[None]:
+    """A refusal in one line where the stored questions do not follow from the stored tallies."""
+    try:
+        yield
+    except ReplayMismatch as error:
+        raise ValueError(f"the stored {what} does not replay, nothing is {wanted}: {error}") from error
+
+
+def about(directory: Path, estimate: Estimate) -> dict[str, Any]:
+    """Where an estimate comes from."""
+    origin = estimate.provenance
+    assert origin is not None
+    numbers = {"epsilon": float(origin.epsilon), "people": origin.people}
+    return {"run": str(directory), "method": origin.method, **numbers}
+
+
 def split(text: str, option: str) -> list[str]:
     """The entries of a list with commas, in order, each once."""
     entries = [entry.strip() for entry in text.split(",")]
@@ -43,34 +65,48 @@ def split(text: str, option: str) -> list[str]:
     return entries
 
 
+def names_of(columns: str | None) -> list[str] | None:
+    """The names of --columns, if they were given."""
+    return None if columns is None else split(columns, "--columns")
+
+
+def epsilon(text: str | float) -> str:
+    """A privacy parameter, as it travels."""
+    return epsilon_text(text)
+
+
 def epsilons(text: str) -> list[str]:
-    """Privacy parameters, as they travel."""
-    return split(",".join(epsilon_text(entry) for entry in split(text, "--epsilon")), "--epsilon")
+    """Different privacy parameters, as they travel."""
+    return split(",".join(epsilon(entry) for entry in split(text, "--epsilon")), "--epsilon")
 
 
-def declared_schema(attributes: Sequence[str] | None, schema_file: Path | None) -> Schema | None:
+def declared_schema(declared: Declared) -> Schema | None:
     """The schema that was declared by text or by a file, if any."""
-    if attributes and schema_file:
+    if declared.attribute and declared.schema:
         raise ValueError("expected --attribute or --schema, got both")
-    if schema_file is not None:
-        return load_schema(schema_file)
-    return as_schema(attributes) if attributes else None
+    if declared.schema is not None:
+        return load_schema(declared.schema)
+    return as_schema(declared.attribute) if declared.attribute else None
 
 
-def read_records(path: Path, columns: str | None, codes: bool, buckets: str | None, declared: Schema | None) -> Records:
+def read_records(path: Path, source: Source, declared: Schema | None) -> Records:
     """The records of a file under the declared schema, as codes, or with bounds from the data themselves."""
-    names = None if columns is None else split(columns, "--columns")
+    names = names_of(source.columns)
     if declared is not None:
-        if codes or buckets:
+        if source.codes or source.buckets:
             raise ValueError("expected --attribute or --schema, or else --buckets; got both")
         return Records(declared, _declared_columns(path, names, declared), "declared")
-    found = read_columns(path, names or _array_names(path))
-    counts = bucket_counts(buckets, len(found))
-    if codes:
-        schema = Schema(tuple(coded(name, d) for name, d in zip(found, counts, strict=True)))
-        return Records(schema, found, "codes")
-    schema = Schema(tuple(_between(name, found[name], d) for name, d in zip(found, counts, strict=True)))
-    return Records(schema, found, "data")
+    columns = read_columns(path, names or _array_names(path))
+    counts = bucket_counts(source.buckets, len(columns))
+    if source.codes:
+        return Records(_coded(columns, counts), columns, "codes")
+    schema = Schema(tuple(_between(name, columns[name], d) for name, d in zip(columns, counts, strict=True)))
+    printing.note("note: bounds were read from the data, which is not private: for experiments only")
+    return Records(schema, columns, "data")
+
+
+def _coded(names: Iterable[str], sizes: Iterable[int]) -> Schema:
+    return Schema(tuple(coded(name, d) for name, d in zip(names, sizes, strict=True)))
 
 
 def _declared_columns(path: Path, names: list[str] | None, declared: Schema) -> Columns:
@@ -78,8 +114,8 @@ def _declared_columns(path: Path, names: list[str] | None, declared: Schema) -> 
         raise ValueError(f"expected {len(declared.names)} names in --columns, one per attribute, got {len(names)}")
     wanted = names or list(declared.names)
     labelled = [name for name, a in zip(wanted, declared.attributes, strict=True) if a.labels]
-    found = read_columns(path, wanted, text=labelled)
-    return dict(zip(declared.names, found.values(), strict=True))
+    columns = read_columns(path, wanted, text=labelled)
+    return dict(zip(declared.names, columns.values(), strict=True))
 
 
 def _array_names(path: Path) -> list[str] | None:
@@ -102,27 +138,32 @@ def _between(name: str, column: NDArray[Any], buckets: int) -> Attribute:
     return real(name, lo, hi if hi > lo else lo + 1.0, buckets)
 
 
+def whole_numbers(entries: list[str], option: str) -> list[int]:
+    """Numbers, none below 1."""
+    text = ",".join(entries)
+    try:
+        numbers = [int(entry) for entry in entries]
+    except ValueError:
+        raise ValueError(f"expected whole numbers for {option}, got {text!r}") from None
+    if min(numbers) < 1:
+        raise ValueError(f"expected {option} >= 1, got {text!r}")
+    return numbers
+
+
 def bucket_counts(text: str | None, columns: int) -> list[int]:
     """The codes of each column, from one number for all or one for each."""
     if text is None:
         raise ValueError("expected --buckets where no attribute is declared by --attribute or --schema")
-    try:
-        counts = [int(entry) for entry in text.split(",")]
-    except ValueError:
-        raise ValueError(f"expected whole numbers for --buckets, got {text!r}") from None
-    if min(counts) < 1:
-        raise ValueError(f"expected --buckets >= 1, got {text!r}")
+    counts = whole_numbers(text.split(","), "--buckets")
     if len(counts) not in (1, columns):
         raise ValueError(f"expected one number of buckets, or {columns}, for --buckets, got {len(counts)}")
     return counts * columns if len(counts) == 1 else counts
 
 
-def read_histogram(
-    path: Path, columns: str | None, buckets: str | None, declared: Schema | None
-) -> tuple[Schema, Ints]:
+def read_histogram(path: Path, source: Source, declared: Schema | None) -> tuple[Schema, Ints]:
     """Counts over all combinations of codes, and their schema; without a declared one, plain codes."""
-    names = None if columns is None else split(columns, "--columns")
-    array = load_array(path) if path.suffix.lower() == ".npy" else _csv_histogram(path, buckets)
+    names = names_of(source.columns)
+    array = load_array(path) if path.suffix.lower() == ".npy" else _csv_histogram(path, source.buckets)
     if array.dtype.kind not in "iuf" or array.ndim == 0 or not np.isfinite(array).all():
         raise ValueError(f"expected a histogram of counts in {str(path)!r}, got {array.dtype} of shape {array.shape}")
     counts = np.rint(array).astype(np.int64)
@@ -132,8 +173,8 @@ def read_histogram(
         names = names or [f"a{i + 1}" for i in range(counts.ndim)]
         if len(names) != counts.ndim:
             raise ValueError(f"expected {counts.ndim} names in --columns, one per axis, got {len(names)}")
-        declared = Schema(tuple(coded(name, d) for name, d in zip(names, counts.shape, strict=True)))
-    wanted = declared.sizes if buckets is None else tuple(bucket_counts(buckets, counts.ndim))
+        declared = _coded(names, counts.shape)
+    wanted = declared.sizes if source.buckets is None else tuple(bucket_counts(source.buckets, counts.ndim))
     if not counts.shape == declared.sizes == wanted:
         raise ValueError(f"expected a histogram of shape {wanted}, got {counts.shape} in {str(path)!r}")
     return declared, counts

@@ -4,49 +4,73 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Annotated
 
-from ahead_ldp.cli import printing
-from ahead_ldp.service.issuer import Office, make_app
+from ahead_ldp.cli.options import File, Texts, argument, group, option
+from ahead_ldp.cli.printing import Shown, note
+from ahead_ldp.service import issuer
+
+Office = Annotated[Path, argument("DIR", "Where the issuer keeps its key.")]
 
 
-def create(directory: Path, tier: str, bits: int) -> None:
-    """Make a key and print its public half as a campaign holds it."""
-    print(json.dumps(Office.create(directory, tier, bits).token_record))
+def create(
+    directory: Office,
+    tier: Annotated[str, option("--tier", "TIER", "blind: the issuer cannot link; signed: it can.")] = "blind",
+    bits: Annotated[int, option("--bits", "B", "2048, 3072 or 4096.")] = 2048,
+) -> None:
+    """Make a key for one campaign, and print its `token` field."""
+    print(json.dumps(issuer.Office.create(directory, tier, bits).token_record))
 
 
-def enrol(directory: Path, count: int | None, secrets: Path | None) -> None:
-    """Enrol people; new secrets go to standard output."""
+def enrol(
+    directory: Office,
+    count: Annotated[int | None, option("--count", "N", "People to make secrets for.")] = None,
+    secrets: Annotated[File, option("--secrets", "FILE", "Secrets of your own, one a line.")] = None,
+) -> None:
+    """Enrol people, and print their one-time secrets.
+
+    They are printed here once; only their hashes are kept.
+    """
     if (count is None) == (secrets is None):
         raise ValueError("expected --count or --secrets, and not both")
-    roster = Office.open(directory).roster
+    roster = issuer.Office.open(directory).roster
     if count is not None:
         print("\n".join(roster.enrol(count)))
         return
     assert secrets is not None
-    given = [line.strip() for line in secrets.read_text("utf-8").splitlines() if line.strip()]
-    roster.add(given)
-    printing.note(f"enrolled: {len(given)}")
+    own = [line.strip() for line in secrets.read_text("utf-8").splitlines() if line.strip()]
+    roster.add(own)
+    note(f"enrolled: {len(own)}")
 
 
-def key(directory: Path) -> None:
-    """Print the public key."""
-    print(json.dumps(Office.open(directory).token_record))
+def key(directory: Office) -> None:
+    """Print the `token` field for the campaign's record."""
+    print(json.dumps(issuer.Office.open(directory).token_record))
 
 
-def status(directory: Path, as_json: bool) -> None:
-    """Print how many secrets were used."""
-    office = Office.open(directory)
+def status(directory: Office) -> Shown:
+    """Say how many people are enrolled, and how many came."""
+    office = issuer.Office.open(directory)
     enrolled, used = office.roster.count()
-    if as_json:
-        printing.print_json({"tier": office.tier, "enrolled": enrolled, "used": used})
-    else:
-        print(f"{office.tier}: {used} of {enrolled} secrets used")
+    record = {"tier": office.tier, "enrolled": enrolled, "used": used}
+    return Shown(record, [f"{office.tier}: {used} of {enrolled} secrets used"])
 
 
-def serve(directory: Path, host: str, port: int, allowed_origins: list[str]) -> None:
-    """Run until stopped. No access log: it would say who came when."""
+def serve(
+    directory: Office,
+    host: Annotated[str, option("--host", "HOST", "Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, option("--port", "PORT", "Port to listen on.")] = 8441,
+    allowed_origin: Annotated[
+        Texts, option("--allowed-origin", "ORIGIN", "A site whose participant's page asks here; repeat it.")
+    ] = None,
+) -> None:
+    """Sign for enrolled people, in a process of its own."""
     import uvicorn
 
-    app = make_app(Office.open(directory), allowed_origins)
-    printing.note(f"issuing at http://{host}:{port}; put a proxy with TLS in front of it")
+    app = issuer.make_app(issuer.Office.open(directory), allowed_origin or [])
+    note(f"issuing at http://{host}:{port}; put a proxy with TLS in front of it")
+    # No access log: it would say who came when.
     uvicorn.run(app, host=host, port=port, access_log=False, log_level="warning", server_header=False, lifespan="off")
+
+
+issue = group("Issue tokens: one for every enrolled person.", create, enrol, key, status, serve)

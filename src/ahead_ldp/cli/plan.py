@@ -2,209 +2,214 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ahead_ldp.cli import inputs, printing
-from ahead_ldp.cli.plot import FORMATS
-from ahead_ldp.device.codes import Schema
-from ahead_ldp.device.epsilon import epsilon_text
-from ahead_ldp.engines.progress import Bar
-from ahead_ldp.mechanisms import MECHANISMS
-from ahead_ldp.plots import plot_tradeoff
-from ahead_ldp.research.accounting import CONDITIONS, central_epsilon
-from ahead_ldp.research.evaluation import check_runs, choose
-from ahead_ldp.research.planner import Plan
-from ahead_ldp.research.planner import plan as make_plan
-from ahead_ldp.research.targets import UNKNOWNS, Case, Forecast, Solution, exchange, forecast, solve
+from ahead_ldp import mechanisms
+from ahead_ldp.cli import drawing, inputs, printing
+from ahead_ldp.cli.options import Declared, File, Settings, Text, option
+from ahead_ldp.cli.printing import Shown, Table, percent
+from ahead_ldp.engines import progress
+from ahead_ldp.research import accounting, evaluation, planner, targets
+from ahead_ldp.research.figures.tradeoffs import plot_tradeoff
 
 _EXCHANGED = (0.5, 2.0)  # of epsilon, for the paper's rule
 _CURVE = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
-_START = {"users": 100_000, "epsilon": 1.0}  # where a search begins
-_Row = list[str]
+_START_USERS, _START_EPSILON = 100_000, "1"  # where a search begins
 
 
-def run(
-    attributes: Sequence[str] | None,
-    schema_file: Path | None,
-    given: Mapping[str, Any],
-    wanted: Mapping[str, Any],
-    as_json: bool,
-) -> None:
-    """Solve if asked, plan, and print."""
-    schema = inputs.declared_schema(attributes, schema_file)
+def plan(
+    *,
+    epsilon: Annotated[Text, option("--epsilon", "E", "Privacy parameter; left out, solved for.")] = None,
+    users: Annotated[
+        int | None, option("--users", "N", "How many people will take part; left out, solved for.")
+    ] = None,
+    declared: Declared,
+    method: Annotated[
+        Text, option("--method", "M[,M...]", "Several, or 'all', are compared; left out, the default.")
+    ] = None,
+    target: Annotated[
+        Text, option("--target", "T", "Error that 95 % of random range answers keep: 1% or 0.01.")
+    ] = None,
+    solve: Annotated[Text, option("--solve", "WHAT", "users, epsilon, buckets or attributes.")] = None,
+    curve: Annotated[File, option("--curve", "FILE", "Draw error against epsilon: .png, .svg or .pdf.")] = None,
+    delta: Annotated[
+        float | None, option("--shuffle-delta", "D", "Also the central epsilon behind a shuffler, at this delta.")
+    ] = None,
+    settings: Settings,
+) -> Shown:
+    """Say what a collection would look like, and the error to expect.
+
+    The error is simulated on reference populations; no data are read. With
+    --target, the number of people or the epsilon that is left out is found.
+    """
+    schema = inputs.declared_schema(declared)
     if schema is None:
         raise ValueError("expected the attributes, by --attribute or --schema")
-    methods = _methods(wanted["method"])
-    curve: Path | None = wanted["curve"]
-    if curve is not None and curve.suffix.lower() not in FORMATS:
-        raise ValueError(f"expected --curve to end in {', '.join(FORMATS)}, got {str(curve)!r}")
-    case, unknown, target = _case(schema, given, methods[0], wanted["settings"])
-    if wanted["delta"] is not None:
-        central_epsilon(case.epsilon, case.users, wanted["delta"])  # refuses a delta that is none before the long part
-    check_runs(choose(case.method, schema, epsilon_text(case.epsilon), case.users, case.settings)[0], schema)
-    solution = None if unknown is None else solve(case, unknown, target, printing.note)
-    case = case if solution is None else solution.forecast.case
-    shown: dict[str, Any] = {}
-    plan, applied = _plan(case)
-    for warning in plan.warnings:
-        printing.note(f"warning: {warning}")
-    shown |= {**plan.record(), "settings": applied}
-    if solution is not None:
-        shown["solution"] = solution.record()
-    compared = _compare(case, methods) if len(methods) > 1 else []
-    if compared:
-        shown["compared"] = [f.record() for f in compared]
-    shown["exchange"] = [{"epsilon": e, "users": exchange(case, e)} for e in _exchanged(case)]
-    if wanted["delta"] is not None:
-        central = central_epsilon(case.epsilon, case.users, wanted["delta"])
-        shown["shuffled"] = {"delta": wanted["delta"], "central_epsilon": central, "conditions": list(CONDITIONS)}
+    methods = _methods(method)
     if curve is not None:
-        _draw(case, target, curve)
-        shown["curve"] = str(curve)
-    if as_json:
-        printing.print_json(shown)
-    else:
-        _print(plan, applied, solution, compared, shown)
+        drawing.check_format(curve, "--curve")
+    share = 0.0 if target is None else _share(target)
+    unknown = _unknown(epsilon, users, target, solve)
+    if users is not None and users < 1:
+        raise ValueError(f"expected users >= 1, got {users}")
+    exact = float(inputs.epsilon(_START_EPSILON if epsilon is None else epsilon))
+    case = targets.Case(schema, _START_USERS if users is None else users, exact, methods[0], str(settings))
+    if delta is not None:
+        accounting.central_epsilon(case.epsilon, case.users, delta)  # refuses a bad delta before the long part
+    evaluation.check_runs(_choose(case)[0], schema)
+    solution = None if unknown is None else targets.solve(case, unknown, share, printing.note)
+    case = case if solution is None else solution.forecast.case
+    planned, applied = _plan(case)
+    compared = _compare(case, methods) if len(methods) > 1 else []
+    record = {**planned.record(), "settings": applied}
+    if solution is not None:
+        record["solution"] = solution.record()
+    if compared:
+        record["compared"] = [f.record() for f in compared]
+    record["exchange"] = _exchange(case)
+    if delta is not None:
+        central = accounting.central_epsilon(case.epsilon, case.users, delta)
+        record["shuffled"] = {"delta": delta, "central_epsilon": central, "conditions": list(accounting.CONDITIONS)}
+    if curve is not None:
+        _draw(case, share, curve)
+        record["curve"] = str(curve)
+    return Shown(record, _text(planned, solution, compared, record))
 
 
 def _methods(method: str | None) -> list[str | None]:
     if method is None:
         return [None]
-    return list(MECHANISMS) if method == "all" else list(inputs.split(method, "--method"))
+    return list(mechanisms.MECHANISMS) if method == "all" else list(inputs.split(method, "--method"))
 
 
-def _case(schema: Schema, given: Mapping[str, Any], method: str | None, settings: str) -> tuple[Case, Any, float]:
-    """The case, what is unknown of it (None: nothing), and the target."""
-    target = _target(given["target"]) if given["target"] is not None else 0.0
-    absent = [name for name in ("users", "epsilon") if given[name] is None]
-    unknown = given["solve"] or (absent[0] if absent else None)
-    if unknown is not None and unknown not in UNKNOWNS:
-        raise ValueError(f"expected --solve to be one of {', '.join(UNKNOWNS)}, got {unknown!r}")
-    if unknown is not None and given["target"] is None:
+def _unknown(epsilon: str | None, users: int | None, target: str | None, solve: str | None) -> Any:
+    """What is to be found: what --solve names, or what was left out; None where everything is known."""
+    absent = [name for name, value in (("users", users), ("epsilon", epsilon)) if value is None]
+    unknown = solve or (absent[0] if absent else None)
+    if unknown is not None and unknown not in targets.UNKNOWNS:
+        raise ValueError(f"expected --solve to be one of {', '.join(targets.UNKNOWNS)}, got {unknown!r}")
+    if unknown is not None and target is None:
         raise ValueError(f"expected --target when {unknown} is to be found, or --users and --epsilon")
-    if unknown is None and given["target"] is not None:
+    if unknown is None and target is not None:
         raise ValueError("expected --target with --solve, or with --users or --epsilon left out")
-    if [name for name in absent if name != unknown]:
+    if set(absent) - {unknown}:
         raise ValueError(f"expected one unknown, got {' and '.join(sorted({*absent, str(unknown)}))}: give the others")
-    if given["users"] is not None and given["users"] < 1:
-        raise ValueError(f"expected users >= 1, got {given['users']}")
-    users = _START["users"] if given["users"] is None else given["users"]
-    epsilon = _START["epsilon"] if given["epsilon"] is None else float(epsilon_text(given["epsilon"]))
-    return Case(schema, int(users), epsilon, method, settings), unknown, target
+    return unknown
 
 
-def _target(text: str) -> float:
+def _share(text: str) -> float:
     try:
-        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
-        found = 0.0
-    if not 0 < found < 1:
+        share = 0.0
+    if not 0 < share < 1:
         raise ValueError(f"expected --target to be a share such as 1% or 0.01, got {text!r}")
-    return found
+    return share
 
 
-def _plan(case: Case) -> tuple[Plan, str]:
-    mechanism, applied = choose(case.method, case.schema, epsilon_text(case.epsilon), case.users, case.settings)
-    with Bar("predicting") as bar:
-        return make_plan(mechanism, case.schema, case.users, bar), applied
+def _choose(case: targets.Case) -> Any:
+    epsilon = inputs.epsilon(case.epsilon)
+    return evaluation.choose(case.method, case.schema, epsilon, case.users, case.settings)
 
 
-def _compare(case: Case, methods: Sequence[str | None]) -> list[Forecast]:
+def _plan(case: targets.Case) -> tuple[planner.Plan, str]:
+    mechanism, applied = _choose(case)
+    with progress.Bar("predicting") as bar:
+        planned = planner.plan(mechanism, case.schema, case.users, bar)
+    for warning in planned.warnings:
+        printing.note(f"warning: {warning}")
+    return planned, applied
+
+
+def _compare(case: targets.Case, methods: Sequence[str | None]) -> list[targets.Forecast]:
     """Forecasts of all methods that take these attributes, the least error first."""
-    found = []
-    with Bar("comparing") as bar:
+    forecasts = []
+    with progress.Bar("comparing") as bar:
         for i, method in enumerate(methods):
             try:
-                found.append(forecast(Case(case.schema, case.users, case.epsilon, method, case.settings)))
+                forecasts.append(targets.forecast(replace(case, method=method)))
             except ValueError as error:
                 printing.note(f"left out: {error}")
             bar(i + 1, len(methods))
-    return sorted(found, key=lambda f: f.error)
+    return sorted(forecasts, key=lambda f: f.error)
 
 
-def _exchanged(case: Case) -> list[float]:
-    return [float(f"{case.epsilon * factor:.4g}") for factor in _EXCHANGED]
+def _exchange(case: targets.Case) -> list[dict[str, Any]]:
+    """How many people give the same error at other epsilons."""
+    others = [float(f"{case.epsilon * factor:.4g}") for factor in _EXCHANGED]
+    return [{"epsilon": e, "users": targets.exchange(case, e)} for e in others]
 
 
-def _draw(case: Case, target: float, path: Path) -> None:
+def _draw(case: targets.Case, target: float, path: Path) -> None:
     people = sorted({max(case.users // 10, 1), case.users, case.users * 10})
-    curves: dict[int, list[Forecast]] = {}
-    with Bar("drawing") as bar:
-        for i, users in enumerate(people):
-            curves[users] = []
-            for j, epsilon in enumerate(_CURVE):
-                curves[users].append(forecast(Case(case.schema, users, epsilon, case.method, case.settings), repeats=3))
-                bar(i * len(_CURVE) + j + 1, len(people) * len(_CURVE))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    plot_tradeoff(curves, target or None).savefig(path, dpi=150)
+    points = [(users, epsilon) for users in people for epsilon in _CURVE]
+    curves: dict[int, list[targets.Forecast]] = {users: [] for users in people}
+    with progress.Bar("drawing") as bar:
+        for i, (users, epsilon) in enumerate(points, start=1):
+            curves[users].append(targets.forecast(replace(case, users=users, epsilon=epsilon), repeats=3))
+            bar(i, len(points))
+    drawing.save(plot_tradeoff(curves, target or None), path)
 
 
-def _print(
-    plan: Plan, applied: str, solution: Solution | None, compared: Sequence[Forecast], shown: Mapping[str, Any]
-) -> None:
-    case_epsilon = float(plan.mechanism.epsilon)
+def _text(
+    planned: planner.Plan,
+    solution: targets.Solution | None,
+    compared: Sequence[targets.Forecast],
+    record: dict[str, Any],
+) -> Iterator[str | Table]:
     if solution is not None:
-        _print_solution(solution)
-        print()
-    title = f"{plan.mechanism.name} ({applied}), epsilon {case_epsilon:g}, {plan.users:,} people"
-    printing.print_table(title, ["what", "value"], _facts(plan, shown), left=2)
+        yield from (_solved(solution), "")
+    epsilon = float(planned.mechanism.epsilon)
+    title = f"{planned.mechanism.name} ({record['settings']}), epsilon {epsilon:g}, {planned.users:,} people"
+    yield Table(title, ["what", "value"], list(_facts(planned, record)), left=2)
     rows = [
-        [p.shape, f"{p.people:,}", printing.error_text(p.mse), f"{100 * sqrt(p.mse.mean):.2f} %"]
-        for p in plan.predictions
+        [p.shape, f"{p.people:,}", printing.error_text(p.mse), percent(sqrt(p.mse.mean))] for p in planned.predictions
     ]
-    print()
-    first = plan.predictions[0]
+    first = planned.predictions[0]
     title = f"Predicted error: simulated, {first.queries} random queries, {first.repeats} repetitions"
-    printing.print_table(title, ["reference shape", "people", "MSE ± 95 %", "typical error"], rows)
+    yield from ("", Table(title, ["reference shape", "people", "MSE ± 95 %", "typical error"], rows))
     if compared:
-        print()
-        body = [[f.method, f"{100 * f.error:.2f} %", *(f"{x:.2e}" for x in f.mse.values())] for f in compared]
+        body = [[f.method, percent(f.error), *(f"{x:.2e}" for x in f.mse.values())] for f in compared]
         head = ["method", "95 % within", *(f"MSE, {shape}" for shape in compared[0].mse)]
-        printing.print_table("Methods compared, least error first", head, body)
-    if first.people < plan.users:
+        yield from ("", Table("Methods compared, least error first", head, body))
+    if first.people < planned.users:
         printing.note(f"note: the domain is too wide for more than {first.people:,} reference people")
-    if "curve" in shown:
-        print(f"written: {shown['curve']}")
-    if "shuffled" in shown:
-        printing.note("the central epsilon holds if: " + "; ".join(CONDITIONS))
+    if "curve" in record:
+        yield f"written: {record['curve']}"
+    if "shuffled" in record:
+        printing.note("the central epsilon holds if: " + "; ".join(accounting.CONDITIONS))
 
 
-def _print_solution(solution: Solution) -> None:
+def _solved(solution: targets.Solution) -> str:
     value = f"{solution.value:,.0f}" if solution.unknown != "epsilon" else f"{solution.value:g}"
     wanted = f"±{100 * solution.target:g} % for 95 % of random ranges"
-    error = f"{100 * solution.forecast.error:.2f} %"
+    error = percent(solution.forecast.error)
     if solution.reached:
-        print(f"{solution.unknown} = {value} keeps {wanted} (simulated: {error})")
-    else:
-        print(f"out of reach: {wanted}; the best tried is {solution.unknown} = {value} with {error}")
+        return f"{solution.unknown} = {value} keeps {wanted} (simulated: {error})"
+    return f"out of reach: {wanted}; the best tried is {solution.unknown} = {value} with {error}"
 
 
-def _facts(plan: Plan, shown: Mapping[str, Any]) -> list[_Row]:
-    facts = [["attributes", ", ".join(f"{a.name} ({a.kind}, {a.size} codes)" for a in plan.schema.attributes)]]
-    people = [group.people for group in plan.groups]
-    if people:
-        each = _range(min(people), max(people), ",.0f")
-        facts.append(["groups", f"{len(people)}, of about {each} people each"])
-    else:
-        facts.append(["groups", "none, nobody is asked"])
-    facts.append(["waves", str(plan.waves)])
-    if plan.fanout is not None:
-        facts.append(["fanout", str(plan.fanout)])
-    if plan.theta is not None:
-        facts.append(["theta", _range(*plan.theta, ".4f")])
-    if plan.report_bytes is not None:
-        facts.append(["report", f"{_range(*plan.report_bytes, 'd')} bytes, 16 of them its random name"])
-    same = ", ".join(f"{e['users']:,} people at epsilon {e['epsilon']:g}" for e in shown["exchange"])
-    facts.append(["same error by N ε²", same])
-    if "shuffled" in shown:
-        found = shown["shuffled"]
-        facts.append(
-            ["behind a shuffler", f"central epsilon {found['central_epsilon']:.4g} at delta {found['delta']:g}"]
-        )
-    return facts
+def _facts(planned: planner.Plan, record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "attributes", ", ".join(f"{a.name} ({a.kind}, {a.size} codes)" for a in planned.schema.attributes)
+    people = [group.people for group in planned.groups]
+    each = f"{len(people)}, of about {_range(min(people), max(people), ',.0f')} people each" if people else ""
+    yield "groups", each or "none, nobody is asked"
+    yield "waves", str(planned.waves)
+    if planned.fanout is not None:
+        yield "fanout", str(planned.fanout)
+    if planned.theta is not None:
+        yield "theta", _range(*planned.theta, ".4f")
+    if planned.report_bytes is not None:
+        yield "report", f"{_range(*planned.report_bytes, 'd')} bytes, 16 of them its random name"
+    same = [f"{e['users']:,} people at epsilon {e['epsilon']:g}" for e in record["exchange"]]
+    yield "same error by N ε²", ", ".join(same)
+    if "shuffled" in record:
+        central, delta = record["shuffled"]["central_epsilon"], record["shuffled"]["delta"]
+        yield "behind a shuffler", f"central epsilon {central:.4g} at delta {delta:g}"
 
 
 def _range(low: float, high: float, form: str) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-
-from ahead_ldp.research.evaluation import Spread
+if TYPE_CHECKING:
+    from ahead_ldp.research.evaluation import Spread
 
 
 def note(text: str) -> None:
@@ -20,24 +18,56 @@ def note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def print_json(record: Any) -> None:
-    """The record alone; numbers that JSON does not have become null."""
-    print(json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+@dataclass(frozen=True, slots=True)
+class Table:
     """A table whose first ``left`` columns are text; the others are numbers, to the right, and never broken."""
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_edge=False
-    )
-    for i, name in enumerate(head):
-        table.add_column(name, justify="left" if i < left else "right", no_wrap=i >= left)
-    for row in rows:
-        table.add_row(*row)
-    console = Console(markup=False, highlight=False)
-    with console.capture() as drawn:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 1
+
+    def __str__(self) -> str:
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table as Drawn
+
+        table = Drawn(
+            title=self.title,
+            title_justify="left",
+            title_style="bold",
+            box=SIMPLE_HEAD,
+            pad_edge=False,
+            show_edge=False,
+        )
+        for i, name in enumerate(self.head):
+            table.add_column(name, justify="left" if i < self.left else "right", no_wrap=i >= self.left)
+        for row in self.rows:
+            table.add_row(*row)
+        console = Console(markup=False, highlight=False)
+        with console.capture() as drawn:
+            console.print(table)
+        return "\n".join(line.rstrip() for line in drawn.get().splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a command found: a record for --json, else texts and tables; then how it ends, if not well."""
+
+    record: Any
+    text: Iterable[str | Table]
+    problem: str = ""
+    code: int = 0
+
+    def show(self, as_json: bool) -> int:
+        """Print one of the two; numbers that JSON does not have become null. The exit code, or an error."""
+        if as_json:
+            print(json.dumps(_finite(self.record), indent=2, ensure_ascii=False, allow_nan=False))
+        else:
+            print(*self.text, sep="\n")
+        if self.problem:
+            raise ValueError(self.problem)
+        return self.code
 
 
 def error_text(spread: Spread) -> str:
@@ -59,6 +89,16 @@ def bytes_text(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+def percent(share: float) -> str:
+    """A share with two digits after the point."""
+    return f"{100 * share:.2f} %"
+
+
+def between(low: float, high: float) -> str:
+    """An interval of shares."""
+    return f"{percent(low)} to {percent(high)}"
 
 
 def _finite(value: Any) -> Any:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from ahead_ldp.cli.options import option
 
 _TIMEOUT_S = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """One server and the token with which it is asked."""
+    """One server and the token with which it is asked; as options of a command, --server and --token."""
 
-    server: str
-    token: str
+    server: Annotated[
+        str, option("--server", "URL", "Where the service is.", envvar="AHEAD_SERVER", show_envvar=True)
+    ] = "http://127.0.0.1:8440"
+    token: Annotated[str, option("--token", "TOKEN", "Token of your role.", envvar="AHEAD_TOKEN", show_envvar=True)] = (
+        ""
+    )
 
     def get(self, path: str) -> Any:
         """The JSON at a path below /v1."""
@@ -31,26 +35,32 @@ class Remote:
         return json.loads(self._call("POST", path, json.dumps(body).encode() if body is not None else b""))
 
     def _call(self, method: str, path: str, body: bytes | None) -> bytes:
+        from urllib import error, request  # only here: the options above are loaded for every help
+
         if not self.server.startswith(("http://", "https://")):
             raise ValueError(f"expected --server to be an http(s) address, got {self.server!r}")
         headers = {"content-type": "application/json"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
         url = f"{self.server.rstrip('/')}/v1{path}"
-        request = urllib.request.Request(url, data=body, method=method, headers=headers)
+        asked = request.Request(url, data=body, method=method, headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
-                found: bytes = answer.read()
-                return found
-        except urllib.error.HTTPError as error:
-            raise ValueError(_spoken(error.code, error.read())) from None
-        except (urllib.error.URLError, TimeoutError) as error:
-            raise ValueError(f"the server cannot be reached: {getattr(error, 'reason', error)}") from None
+            with request.urlopen(asked, timeout=_TIMEOUT_S) as answer:
+                data: bytes = answer.read()
+                return data
+        except error.HTTPError as refused:
+            raise ValueError(_spoken(refused.code, refused.read())) from None
+        except (error.URLError, TimeoutError) as failed:
+            raise ValueError(f"the server cannot be reached: {getattr(failed, 'reason', failed)}") from None
+
+
+def problem_text(problem: dict[str, Any]) -> str:
+    """A problem of the server's in one line."""
+    return ": ".join(filter(None, [problem["title"], problem.get("detail")]))
 
 
 def _spoken(status: int, body: bytes) -> str:
     try:
-        problem = json.loads(body)
-        return ": ".join(part for part in (problem["title"], problem.get("detail")) if part)
+        return problem_text(json.loads(body))
     except (ValueError, KeyError, TypeError):
         return f"the server answered {status}"

@@ -1,78 +1,101 @@
-"""`ahead serve` and `ahead token`."""
+"""`ahead serve` and `ahead token`: on the machine of the store."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Annotated
 
 from ahead_ldp.cli import printing
-from ahead_ldp.service.dashboard import make_pages
-from ahead_ldp.service.server import logs
-from ahead_ldp.service.server.app import create_app
-from ahead_ldp.service.server.auth import Role
-from ahead_ldp.service.server.config import Settings, settings_table
-from ahead_ldp.service.server.embedded import make_server
-from ahead_ldp.service.server.problems import Problem
-from ahead_ldp.service.server.service import Service
-from ahead_ldp.service.store import SchemaMismatch, Store, StoreUnavailable, open_store
+from ahead_ldp.cli.options import File, Texts, flag, option
+from ahead_ldp.service import dashboard
+from ahead_ldp.service import store as stores
+from ahead_ldp.service.campaigns import logs, problems
+from ahead_ldp.service.server import app, auth, config, embedded, service
 
 FIRST = "first"
 
 
-def run(config: Path | None, flags: Sequence[str], init: bool, migrate: bool, show: bool) -> None:
-    """Serve until a signal says stop."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Where the settings come from, beside the environment."""
+
+    file: Annotated[File, option("--config", "FILE", "Settings from a .toml file.")] = None
+    set_: Annotated[Texts, option("--set", "NAME=VALUE", "One setting, such as port=8440; repeat for more.")] = None
+
+    def settings(self) -> config.Settings:
+        """The settings of file, environment and flags."""
+        flags = {}
+        for text in self.set_ or ():
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise ValueError(f"expected --set NAME=VALUE, got {text!r}")
+            flags[name.strip()] = value.strip()
+        return config.Settings.load(self.file, flags=flags)
+
+
+def serve(
+    *,
+    given: Given,
+    init: Annotated[
+        bool, flag("--init", "Make the first operator's token and print it, once, before serving.")
+    ] = False,
+    migrate: Annotated[bool, flag("--migrate", "Bring an older store up to this version.")] = False,
+    show: Annotated[bool, flag("--settings", "Print every setting and stop.")] = False,
+) -> None:
+    """Run the collection service.
+
+    Settings come from the file, then from the environment, then from --set.
+    """
     if show:
-        print(settings_table())
+        print(config.settings_table())
         return
-    settings = read_settings(config, flags)
-    store = _open(settings, migrate)
-    try:
+    settings = given.settings()
+    with _opened(settings, migrate) as store:
         if init and not store.role_tokens():
-            print(Service(store, settings).add_token(Role.OPERATOR, FIRST), flush=True)
+            print(service.Service(store, settings).add_token(auth.Role.OPERATOR, FIRST), flush=True)
             printing.note("the operator's token, printed once: keep it")
         logs.configure(settings.log_level)
         for name in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has stopped
             signal.signal(name, lambda *_: None)
-        app = create_app(store, settings)
-        app.pages = make_pages(app.service)
-        make_server(app, settings).run()
-    finally:
-        store.close()
+        served = app.create_app(store, settings)
+        served.pages = dashboard.make_pages(served.service)
+        embedded.make_server(served, settings).run()
 
 
-def make_token(config: Path | None, flags: Sequence[str], role: str, name: str, revoke: bool) -> None:
-    """Make or revoke a token in the store itself."""
-    if role not in tuple(Role):
-        raise ValueError(f"expected --role to be one of {', '.join(Role)}, got {role!r}")
-    settings = read_settings(config, flags)
-    store = _open(settings, migrate=False)
+def token(
+    *,
+    role: Annotated[str, option("--role", "ROLE", "operator or analyst.")],
+    name: Annotated[str, option("--name", "NAME", "How the token is called when it is revoked.")],
+    given: Given,
+    revoke: Annotated[bool, flag("--revoke", "Revoke the token of this name.")] = False,
+) -> None:
+    """Make or revoke a token, on the machine of the store.
+
+    The token is printed once and kept nowhere.
+    """
+    if role not in tuple(auth.Role):
+        raise ValueError(f"expected --role to be one of {', '.join(auth.Role)}, got {role!r}")
+    settings = given.settings()
+    with _opened(settings) as store:
+        tokens = service.Service(store, settings)
+        if not revoke:
+            try:
+                print(tokens.add_token(role, name))
+            except problems.Problem as problem:
+                raise ValueError(problem.detail) from None
+        elif not store.revoke_role_token(name, tokens.clock()):
+            raise ValueError("expected the name of a token that is not revoked")
+
+
+@contextmanager
+def _opened(settings: config.Settings, migrate: bool = False) -> Iterator[stores.Store]:
+    """The store of the settings, closed at the end."""
     try:
-        service = Service(store, settings)
-        if revoke:
-            if not store.revoke_role_token(name, service.clock()):
-                raise ValueError("expected the name of a token that is not revoked")
-            return
-        print(service.add_token(role, name))
-    except Problem as problem:
-        raise ValueError(problem.detail) from None
-    finally:
-        store.close()
-
-
-def read_settings(config: Path | None, flags: Sequence[str]) -> Settings:
-    """The settings of file, environment and flags."""
-    given = {}
-    for flag in flags:
-        name, equals, value = flag.partition("=")
-        if not equals:
-            raise ValueError(f"expected --set NAME=VALUE, got {flag!r}")
-        given[name.strip()] = value.strip()
-    return Settings.load(config, flags=given)
-
-
-def _open(settings: Settings, migrate: bool) -> Store:
-    try:
-        return open_store(settings.store, migrate=migrate)
-    except (SchemaMismatch, StoreUnavailable) as error:
+        store = stores.open_store(settings.store, migrate=migrate)
+    except (stores.SchemaMismatch, stores.StoreUnavailable) as error:
         raise ValueError(f"the store cannot be opened: {error}") from None
+    with closing(store):
+        yield store

@@ -3,92 +3,101 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ahead_ldp.cli import printing
-from ahead_ldp.service.store import SCHEMA_VERSION, Store, StoreError, check_chain, events, open_store
-from ahead_ldp.service.store import restore as restore_store
+from ahead_ldp.cli.options import Texts, argument, group, option
+from ahead_ldp.cli.printing import Shown, Table
+from ahead_ldp.service import store as stores
+
+Url = Annotated[str, argument("STORE", "A file, or postgresql://user@host/database.")]
 
 
-def check(url: str, as_json: bool) -> None:
-    """Open, read everything, verify the audit chain, write a mark; then say what was found."""
-    with existing(url) as store:
-        found: dict[str, Any] = {
-            "version": SCHEMA_VERSION,
+def check(url: Url) -> Shown:
+    """Read everything in a store, say what is there, try a write."""
+    with _existing(url) as store:
+        record: dict[str, Any] = {
+            "version": stores.SCHEMA_VERSION,
             "epoch": store.epoch(),
             "events": _check_events(store),
             "campaigns": [_campaign(store, row.digest, row.state) for row in store.campaigns()],
         }
         store.check_writable()
-    if as_json:
-        return printing.print_json(found)
-    rows = [[c["campaign"][:12], c["state"], str(c["waves"]), f"{c['reports']:,}"] for c in found["campaigns"]]
-    title = f"version {found['version']}, epoch {found['epoch']}, {found['events']} events in an unbroken chain"
-    printing.print_table(title, ["campaign", "state", "waves", "reports"], rows, left=2)
+    rows = [[c["campaign"][:12], c["state"], str(c["waves"]), f"{c['reports']:,}"] for c in record["campaigns"]]
+    title = f"version {record['version']}, epoch {record['epoch']}, {record['events']} events in an unbroken chain"
+    return Shown(record, [Table(title, ["campaign", "state", "waves", "reports"], rows, left=2)])
 
 
-def backup(url: str, file: Path, as_json: bool) -> None:
-    """Copy to a new file."""
-    with existing(url) as store:
+def backup(url: Url, file: Annotated[Path, argument("FILE", "A new file.")]) -> Shown:
+    """Copy a store to one file, while the server goes on."""
+    with _existing(url) as store:
         store.backup(str(file))
-    printing.print_json({"backup": str(file), "bytes": file.stat().st_size}) if as_json else print(f"written: {file}")
+    return Shown({"backup": str(file), "bytes": file.stat().st_size}, [f"written: {file}"])
 
 
-def restore(file: Path, url: str, keep: Sequence[str], epoch: int, as_json: bool) -> None:
-    """Fill an empty store."""
-    with _told():
-        done = restore_store(file, url, int(time.time()), keep, epoch)
-    ended = [{"campaign": e.campaign, "state": e.state, "wave": e.wave, "reports": e.reports} for e in done.ended]
-    if as_json:
-        return printing.print_json({"epoch": done.epoch, "ended": ended})
-    print(f"restored as epoch {done.epoch}; what came in after the backup is lost")
-    for e in done.ended:
-        wave = f"; wave {e.wave} is void, {e.reports:,} reports deleted" if e.wave is not None else ""
-        print(f"campaign {e.campaign[:12]} is {e.state}{wave}")
+def restore(
+    file: Annotated[Path, argument("FILE", "A backup.")],
+    url: Url,
+    keep: Annotated[
+        Texts,
+        option("--keep", "CAMPAIGN", "A campaign of which no wave was closed since; repeat for more."),
+    ] = None,
+    epoch: Annotated[int, option("--epoch", "N", "At least this number for the new epoch.")] = 0,
+) -> Shown:
+    """Fill an empty store from a backup, as a new epoch.
+
+    Campaigns that had not ended are ended, unless they are kept.
+    """
+    with _refusing():
+        restored = stores.restore(file, url, int(time.time()), keep or [], epoch)
+    names = ("campaign", "state", "wave", "reports")
+    ended = [{name: getattr(campaign, name) for name in names} for campaign in restored.ended]
+    lost = f"restored as epoch {restored.epoch}; what came in after the backup is lost"
+    lines = [
+        f"campaign {e.campaign[:12]} is {e.state}"
+        + (f"; wave {e.wave} is void, {e.reports:,} reports deleted" if e.wave is not None else "")
+        for e in restored.ended
+    ]
+    return Shown({"epoch": restored.epoch, "ended": ended}, [lost, *lines])
 
 
-def migrate(url: str, as_json: bool) -> None:
-    """Bring up the tables."""
-    with existing(url, migrate=True):
-        pass
-    printing.print_json({"version": SCHEMA_VERSION}) if as_json else print(f"the store has version {SCHEMA_VERSION}")
+def migrate(url: Url) -> Shown:
+    """Bring the tables of an older version up to this program's."""
+    with _existing(url, migrate=True):
+        version = stores.SCHEMA_VERSION
+    return Shown({"version": version}, [f"the store has version {version}"])
 
 
 @contextmanager
-def existing(url: str, migrate: bool = False) -> Iterator[Store]:
+def _existing(url: str, migrate: bool = False) -> Iterator[stores.Store]:
     """The store behind a URL; a file that is not there is a mistake here, not a new store."""
     path = url.removeprefix("sqlite://").removeprefix("sqlite:")
     if not url.startswith("postgres") and not Path(path).exists():
         raise ValueError(f"expected a store, but there is no file {path}")
-    with _told():
-        store = open_store(url, migrate=migrate)
-        try:
-            yield store
-        finally:
-            store.close()
+    with _refusing(), closing(stores.open_store(url, migrate=migrate)) as store:
+        yield store
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _refusing() -> Iterator[None]:
     """What a store says no to, as one line for whoever typed the command."""
     try:
         yield
-    except StoreError as error:
+    except stores.StoreError as error:
         raise ValueError(str(error)) from error
 
 
-def _check_events(store: Store) -> int:
+def _check_events(store: stores.Store) -> int:
     """The number of events, every link checked."""
-    number, digest = 0, events.BEFORE_ALL
-    while found := store.events(number):
-        digest, number = check_chain(found, digest, number), found[-1].number
+    number, digest = 0, stores.events.BEFORE_ALL
+    while some := store.events(number):
+        digest, number = stores.check_chain(some, digest, number), some[-1].number
     return number
 
 
-def _campaign(store: Store, digest: str, state: str) -> dict[str, Any]:
+def _campaign(store: stores.Store, digest: str, state: str) -> dict[str, Any]:
     """A campaign with the number of its reports, every one of them read."""
     reports = 0
     for question in store.questions(digest):
@@ -97,3 +106,6 @@ def _campaign(store: Store, digest: str, state: str) -> dict[str, Any]:
             raise ValueError(f"expected as many reports as are counted in wave {question.wave} of {digest}")
         reports += n
     return {"campaign": digest, "state": state, "waves": len(store.waves(digest)), "reports": reports}
+
+
+store = group("Look after a server's store.", check, backup, restore, migrate)

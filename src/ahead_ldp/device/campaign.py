@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
 
 from ahead_ldp.device.canonical import Record, canonical_bytes, check_digest, digest, fields, integer, parse_canonical
 from ahead_ldp.device.codes import Schema
@@ -126,12 +125,6 @@ def campaign_record(
     }
     Campaign.of(record)
     return record
-
-
-def pick_group(groups: Sequence[tuple[str, int]], number: int) -> str:
-    """The first group whose cumulated share is larger than the number, which is below the sum of the shares."""
-    borders = accumulate(share for _, share in groups)
-    return next(group for (group, _), border in zip(groups, borders, strict=True) if number < border)
 
 
 def wave_record(campaign: str, number: int, questions: Sequence[Record]) -> Record:

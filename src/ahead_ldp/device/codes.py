@@ -141,6 +141,28 @@ class Attribute:
             raise ValueRefused(f"{self.name} is not a finite number")
         return number
 
+    def stand_in(self, value: object, spare: int) -> int:
+        """The code that counts for a value which ``code`` refuses, given a code drawn evenly (decision 010).
+
+        A number, date or time beyond the declared ends counts as the nearer one. What has no place in the order
+        (missing where that is refused, of another kind, no declared category) is missing where the declaration has a
+        code for that, else ``spare``.
+        """
+        number = None if self.labels else self._place(value)
+        if number is not None and number < self.lo:
+            return 0
+        if number is not None and number > self.hi:
+            return self.ordered_size - 1
+        return spare if self.missing_code is None else self.missing_code
+
+    def _place(self, value: object) -> Number | None:
+        """Where a value stands in the order, if anywhere; a number may be too large for its kind, or infinite."""
+        try:
+            return self.number(value)
+        except ValueRefused:
+            plain = isinstance(value, int | float) and not isinstance(value, bool)
+            return value if plain and self.kind in ("integer", "real") else None  # type: ignore[return-value]
+
     def record(self) -> Record:
         """The canonical form. Reals are decimal strings that read back as the same double."""
         write = (lambda x: repr(x + 0.0)) if self.kind == "real" else int

@@ -6,12 +6,11 @@ Frame: report id (16 bytes), payload of the length that the question's law fixes
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ahead_ldp.device.canonical import check_digest
-from ahead_ldp.device.laws import Law
+from ahead_ldp.device.laws.base import Law
 from ahead_ldp.device.refusals import Reason, ReportRejected
 
 VERSION = 1
@@ -43,15 +42,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One person's noisy answer and its random name."""
+    """One person's noisy answer, and the name that nobody can link to them (``tokens.report_id``)."""
 
     report_id: bytes
     payload: bytes
-
-
-def new_report_id() -> bytes:
-    """Sixteen bytes from the operating system."""
-    return os.urandom(ID_LENGTH)
 
 
 def encode_batch(header: Header, reports: Iterable[Report]) -> bytes:
@@ -61,10 +55,10 @@ def encode_batch(header: Header, reports: Iterable[Report]) -> bytes:
 
 def split_batch(data: bytes, header: Header, law: Law) -> tuple[list[bytes], bytes]:
     """Ids and joined payloads of a batch that must carry this header; payloads are not looked into."""
-    found = Header.decode(data)
-    if found.campaign != header.campaign:
+    sent = Header.decode(data)
+    if sent.campaign != header.campaign:
         raise ReportRejected(Reason.CAMPAIGN)
-    if found.question != header.question:
+    if sent.question != header.question:
         raise ReportRejected(Reason.QUESTION)
     size = ID_LENGTH + law.payload_length
     body = memoryview(data)[HEADER_LENGTH:]

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ahead_ldp.device.canonical import Record, check_digest, digest, fields, integer, parse_canonical
-from ahead_ldp.device.codes import Schema
+from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import exact_epsilon, parse_epsilon
-from ahead_ldp.device.frames import Header, Report, new_report_id
+from ahead_ldp.device.frames import Header, Report
 from ahead_ldp.device.laws import Law, law_from_record
 from ahead_ldp.device.partition import Axis, PartitionForm, partition_from_record
-from ahead_ldp.device.refusals import QuestionRefused
-from ahead_ldp.device.words import SystemWords, Words
+from ahead_ldp.device.refusals import QuestionRefused, ValueRefused
+from ahead_ldp.device.tokens import new_nonce, report_id
+from ahead_ldp.device.words import SystemWords, Words, below
 
 _FIELDS = "type version campaign wave group tallies epsilon attributes partition oracle"
 
@@ -41,9 +42,14 @@ class Question:
     law: Law
 
     @property
+    def asked(self) -> tuple[Attribute, ...]:
+        """The attributes asked, in the question's order."""
+        return tuple(self.schema.attributes[i] for i in self.attributes)
+
+    @property
     def axes(self) -> list[Axis]:
         """The axes of the attributes asked."""
-        return [Axis.of(self.schema.attributes[i]) for i in self.attributes]
+        return [Axis.of(attribute) for attribute in self.asked]
 
     @property
     def header(self) -> Header:
@@ -51,17 +57,42 @@ class Question:
         return Header(self.campaign, self.digest)
 
     def cell(self, values: Mapping[str, object]) -> int:
-        """The cell of a private record. Attributes that are not asked are not read."""
-        asked = [self.schema.attributes[i] for i in self.attributes]
-        return self.partition.cell(self.axes, [a.code(values.get(a.name)) for a in asked])
+        """The cell of a private record that fits the declaration. Attributes that are not asked are not read."""
+        return self.partition.cell(self.axes, [a.code(values.get(a.name)) for a in self.asked])
 
-    def payload(self, values: Mapping[str, object], words: Words) -> bytes:
-        """The noisy answer from given words: for test vectors. A device calls ``report``."""
-        return self.law.draw(self.cell(values), words)
+    def draw(self, values: Mapping[str, object], words: Words) -> tuple[bytes, tuple[str, ...]]:
+        """The payload for a private record, and the names of the attributes whose value did not fit.
+
+        This is the one draw: every device makes it, in every language, and the vectors pin it. Values that are missing
+        or outside the declaration are replaced, and the report is sent all the same (decision 010).
+
+        Guarantees:
+            always    every record gives a payload of the same length
+            privacy   epsilon-LDP over all records, those that do not fit included: the law runs once, on one cell
+            chance    the words taken do not depend on whether a value fits
+
+        Words: for each attribute in order ``below(size)`` on 64-bit words, its spare code; then those of the law.
+        """
+        codes, replaced = [], []
+        for attribute in self.asked:
+            value, spare = values.get(attribute.name), below(attribute.size, words, 64)
+            try:
+                codes.append(attribute.code(value))
+            except ValueRefused:
+                codes.append(attribute.stand_in(value, spare))
+                replaced.append(attribute.name)
+        return self.law.draw(self.partition.cell(self.axes, codes), words), tuple(replaced)
 
     def report(self, values: Mapping[str, object]) -> Report:
-        """One report, from the operating system's randomness. Call it once; resend its bytes, never redraw."""
-        return Report(new_report_id(), self.payload(values, SystemWords()))
+        """One report, from the operating system's randomness. Call it once; resend its bytes, never redraw.
+
+        For a program that can mend what it holds: a value that does not fit raises ``ValueRefused``, and nothing is
+        drawn. A person's device calls ``draw``, because its silence would tell.
+        """
+        held = {attribute.name: values.get(attribute.name) for attribute in self.asked}
+        for attribute in self.asked:
+            attribute.code(held[attribute.name])
+        return Report(report_id(new_nonce()), self.draw(held, SystemWords())[0])
 
 
 def question_record(
@@ -102,30 +133,30 @@ def check_question(data: bytes, schema: Schema, campaign: str, policy: Policy) -
 
 
 def _check(record: Record, schema: Schema, campaign: str, policy: Policy) -> Question:
-    found = fields(record, _FIELDS, "the question")
-    if found["type"] != "question":
+    named = fields(record, _FIELDS, "the question")
+    if named["type"] != "question":
         raise ValueError("expected a question")
-    integer(found["version"], "version", 1, 1)
-    if check_digest(found["campaign"], "campaign") != campaign:
+    integer(named["version"], "version", 1, 1)
+    if check_digest(named["campaign"], "campaign") != campaign:
         raise ValueError("expected a question of the pinned campaign")
-    check_digest(found["tallies"], "tallies")
-    if not isinstance(found["group"], str) or not found["group"]:
+    check_digest(named["tallies"], "tallies")
+    if not isinstance(named["group"], str) or not named["group"]:
         raise ValueError("expected group to be a text")
-    names = found["attributes"]
+    names = named["attributes"]
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
         raise ValueError("expected attributes to be a list of names")
     asked = tuple(schema.index(name) for name in names)
     if len(set(asked)) != len(asked):
         raise ValueError("expected each attribute once")
-    epsilon = parse_epsilon(found["epsilon"])
+    epsilon = parse_epsilon(named["epsilon"])
     if epsilon > exact_epsilon(policy.max_epsilon):
         raise ValueError("expected epsilon within the device's limit")
-    partition, law = partition_from_record(found["partition"]), law_from_record(found["oracle"])
+    partition, law = partition_from_record(named["partition"]), law_from_record(named["oracle"])
     if law.cells > policy.max_cells:
         raise ValueError(f"expected at most {policy.max_cells} cells")
     if partition.cells([Axis.of(schema.attributes[i]) for i in asked]) != law.cells:
         raise ValueError("expected the oracle's cells to be the partition's")
     if not law.is_private(epsilon):
         raise ValueError("expected the oracle's integers to keep the declared epsilon")
-    wave = integer(found["wave"], "wave", 1, 10_000)
-    return Question(schema, campaign, digest(record), wave, found["group"], epsilon, asked, partition, law)
+    wave = integer(named["wave"], "wave", 1, 10_000)
+    return Question(schema, campaign, digest(record), wave, named["group"], epsilon, asked, partition, law)

@@ -11,11 +11,12 @@ import hmac
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import gcd
 
-from ahead_ldp.device.campaign import pick_group
 from ahead_ldp.device.canonical import check_digest
 from ahead_ldp.device.frames import ID_LENGTH
+from ahead_ldp.device.words import SystemWords, below
 
 NONCE_LENGTH = 32
 PANEL_WAVE = 0  # a panel's group is drawn once, for all waves
@@ -123,6 +124,12 @@ def group_number(signature: bytes, campaign: str, wave: int, total: int) -> int:
         info += b" again"
 
 
+def pick_group(groups: Sequence[tuple[str, int]], number: int) -> str:
+    """The first group whose cumulated share is larger than the number, which is below the sum of the shares."""
+    borders = accumulate(share for _, share in groups)
+    return next(group for (group, _), border in zip(groups, borders, strict=True) if number < border)
+
+
 def token_group(signature: bytes, campaign: str, wave: int, groups: Sequence[tuple[str, int]]) -> str:
     """The group of a signature among ``groups`` (id and share, in the campaign's order); wave 0 for a panel."""
     return pick_group(groups, group_number(signature, campaign, wave, sum(share for _, share in groups)))
@@ -130,11 +137,7 @@ def token_group(signature: bytes, campaign: str, wave: int, groups: Sequence[tup
 
 def draw_group(groups: Sequence[tuple[str, int]]) -> str:
     """A group by share from the operating system's randomness: for campaigns without tokens."""
-    total = sum(share for _, share in groups)
-    limit = (1 << 64) // total * total
-    while (word := int.from_bytes(os.urandom(8), "big")) >= limit:
-        pass
-    return pick_group(groups, word % total)
+    return pick_group(groups, below(sum(share for _, share in groups), SystemWords(), 64))
 
 
 def _encoded(key: PublicKey, message: bytes) -> int:
@@ -147,8 +150,7 @@ def _mask(seed: bytes, length: int) -> bytes:  # MGF1, RFC 8017, Appendix B.2.1
 
 
 def _expand(key: bytes, info: bytes, length: int) -> bytes:  # HKDF-Expand, RFC 5869
-    made, block = b"", b""
+    blocks = [b""]
     for i in range(1, -(-length // 32) + 1):
-        block = hmac.digest(key, block + info + bytes([i]), "sha256")
-        made += block
-    return made[:length]
+        blocks.append(hmac.digest(key, blocks[-1] + info + bytes([i]), "sha256"))
+    return b"".join(blocks)[:length]

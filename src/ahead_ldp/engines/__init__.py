@@ -1,1 +1,1 @@
-"""Batch at any scale: reports in files, counted where they lie, on one machine or on Spark."""
+"""Who answers: an exact simulation, in-process devices, report files on one machine or on Spark."""

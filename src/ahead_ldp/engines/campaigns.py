@@ -1,39 +1,30 @@
 """A campaign in batch: questions out, reports in, the next wave; everything in one directory.
 
-    campaign.json, schema.json, questions/, reports/, tallies/, estimate.json    as ``ahead_ldp.engines.runs`` has them
+Beside what ``ahead_ldp.engines.archive`` lists there are the reports, as ``ahead_ldp.engines.files`` has them, and
+
     frozen/WAVE.json    the files that a wave was counted from, with their rows and digests, and those set aside
 
-A wave is open while its questions are there and its tallies are not. Closing it goes in steps, each whole or not done:
-the list of files, the tallies, the next questions (or the estimate). After a crash the same command goes on.
+Closing a wave goes in steps, each whole or not done: the list of files, the tallies, the next questions (or the
+estimate). After a crash the same command goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ahead_ldp.device.canonical import Record, fields
 from ahead_ldp.device.codes import Schema
+from ahead_ldp.engines import archive
 from ahead_ldp.engines.counting import Engine, Result, complete
 from ahead_ldp.engines.files import Asked, Questions
-from ahead_ldp.engines.layout import (
-    ESTIMATE,
-    REPORTS,
-    asked_waves,
-    place,
-    read_campaign,
-    read_questions,
-    read_record,
-    read_tallies,
-    write_campaign,
-    write_record,
-)
+from ahead_ldp.engines.layout import REPORTS, read_record, write_record
 from ahead_ldp.engines.local import LOCAL
 from ahead_ldp.engines.manifests import Entry, ReportFile
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.protocol.mechanism import Mechanism, tally_record
-from ahead_ldp.protocol.session import ReplayMismatch, Session, replay
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.protocol.session import Session
 
 _EXPECTED = "a campaign's directory, as `ahead start` makes it"
 
@@ -49,40 +40,30 @@ class Closed:
 
 def start_campaign(mechanism: Mechanism, schema: Schema, directory: str | Path) -> Session:
     """A new directory with the campaign and its first questions."""
-    root = Path(directory)
-    write_campaign(root, mechanism, schema)
-    session = Session(mechanism, schema)
-    _write_next(root, session)
+    root, session = archive.begin_run(directory, mechanism, schema), Session(mechanism, schema)
+    archive.write_next(root, session)
     return session
 
 
 def open_campaign(directory: str | Path) -> Session:
     """The session of a directory, replayed: every stored question must be the one that follows from the tallies."""
-    root = Path(directory)
-    mechanism, schema, campaign = read_campaign(root, _EXPECTED)
-    questions = [read_questions(root, wave) for wave in asked_waves(root)]
-    history = []
-    for wave, asked in enumerate(questions, start=1):
-        if not all(place(root, "tallies", wave, group).exists() for group in asked):
-            break
-        history.append(read_tallies(root, wave, asked))
-    if len(questions) > len(history) + 1:
-        raise ReplayMismatch(f"the questions of wave {len(questions)} are there, the tallies of the one before are not")
-    return replay(mechanism, schema, questions, history, campaign)
+    return archive.open_run(Path(directory), _EXPECTED)
 
 
 def open_questions(session: Session) -> Questions:
     """The questions of the open wave, by digest."""
-    asked = [Asked.of(record) for record in session.question_records().values()]
-    return {one.question: one for one in asked}
+    return _by_digest(session.question_records().values())
 
 
 def all_questions(directory: str | Path) -> Questions:
     """Every question that a directory holds, by digest."""
     root = Path(directory)
-    read_campaign(root, _EXPECTED)
-    asked = [Asked.of(data) for wave in asked_waves(root) for data in read_questions(root, wave).values()]
-    return {one.question: one for one in asked}
+    archive.read_campaign(root, _EXPECTED)
+    return _by_digest(data for asked in archive.read_questions(root) for data in asked.values())
+
+
+def _by_digest(questions: Iterable[bytes | Record]) -> Questions:
+    return {asked.question: asked for asked in map(Asked.of, questions)}
 
 
 def advance(
@@ -122,11 +103,9 @@ def advance(
                 f"expected a manifest, to freeze what is counted; {unlisted[0]} is in none: write files by ReportWriter"
             )
         write_record(stored, _frozen_record(session, result))
-    told = {asked.group: result.tallies[question] for question, asked in questions.items()}
-    for question, asked in questions.items():
-        write_record(place(root, "tallies", wave, asked.group), tally_record(question, told[asked.group]))
-    session.tell(told)
-    _write_next(root, session)
+    session.tell({asked.group: result.tallies[question] for question, asked in questions.items()})
+    archive.write_tallies(root, session.provenance)
+    archive.write_next(root, session)
     return Closed(wave, result, not session.is_open)
 
 
@@ -137,18 +116,8 @@ def read_estimate(directory: str | Path) -> tuple[Estimate, int, bool]:
     """
     root = Path(directory)
     session = open_campaign(root)
-    _write_next(root, session)
+    archive.write_next(root, session)
     return session.finish(), len(session.history), not session.is_open
-
-
-def _write_next(root: Path, session: Session) -> None:
-    if session.estimate is not None:
-        if not (root / ESTIMATE).exists():
-            session.estimate.save(root / ESTIMATE)
-        return
-    for group, record in session.question_records().items():
-        if not (path := place(root, "questions", session.number, group)).exists():
-            write_record(path, record)
 
 
 def _count(engine: Engine, files: Sequence[ReportFile], questions: Questions, dedup: bool, quarantine: bool) -> Result:
@@ -171,7 +140,7 @@ def _frozen_record(session: Session, result: Result) -> Record:
 
 
 def _thaw(where: str, record: Record) -> tuple[list[ReportFile], dict[str, str]]:
-    found = fields(record, "type version campaign wave files set_aside", "the list of files")
-    entries = [Entry.from_record(x) for x in found["files"]]
-    aside = {x["name"]: x["why"] for x in found["set_aside"]}
+    stored = fields(record, "type version campaign wave files set_aside", "the list of files")
+    entries = [Entry.from_record(x) for x in stored["files"]]
+    aside = {x["name"]: x["why"] for x in stored["set_aside"]}
     return [ReportFile(f"{where}/{entry.name}", entry.name, entry) for entry in entries], aside

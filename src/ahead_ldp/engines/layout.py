@@ -1,20 +1,14 @@
-"""Where the parts of a collection are in its directory, and how its records are read and written."""
+"""Where the parts of a run are in its directory, and how records are written so that a crash leaves no half."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
-from ahead_ldp.device.canonical import Record, canonical_bytes, digest, parse_canonical
-from ahead_ldp.device.codes import Schema
-from ahead_ldp.mechanisms import mechanism_from_record
-from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol.mechanism import Mechanism, campaign_record, tally_from_record
-from ahead_ldp.protocol.session import ReplayMismatch
+from ahead_ldp.device.canonical import Record, canonical_bytes, parse_canonical
 
 CAMPAIGN, SCHEMA, ESTIMATE, REPORTS = "campaign.json", "schema.json", "estimate.json", "reports"
-_TOLD = ("schema", "method", "groups")  # what a session is made from; a service's record says more
+FINISHED = "the files of a finished run"
 
 
 def group_name(group: str) -> str:
@@ -50,56 +44,9 @@ def write_whole(path: Path, data: bytes) -> None:
     os.replace(unfinished, path)
 
 
-def read_record(path: Path, expected: str = "the files of a finished run") -> Record:
+def read_record(path: Path, expected: str = FINISHED) -> Record:
     """The record of a file."""
     try:
         return parse_canonical(path.read_bytes().removesuffix(b"\n"))
     except OSError as error:
         raise ValueError(f"expected {expected}, got {str(path)!r}: {error.strerror}") from None
-
-
-def write_campaign(root: Path, mechanism: Mechanism, schema: Schema) -> None:
-    """Begin a directory, which must be new or empty."""
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise ValueError(f"expected a new or empty directory, got {str(root)!r}")
-    root.mkdir(parents=True, exist_ok=True)
-    write_record(root / SCHEMA, schema.record())
-    write_record(root / CAMPAIGN, campaign_record(mechanism, schema))
-
-
-def read_campaign(root: Path, expected: str = "the files of a finished run") -> tuple[Mechanism, Schema, str]:
-    """Mechanism, schema and the digest that every question carries. A service's richer record is welcome."""
-    found = read_record(root / CAMPAIGN, expected)
-    if found.get("type") != "campaign" or any(name not in found for name in _TOLD):
-        raise ValueError(f"expected a campaign with schema, method and groups in {str(root / CAMPAIGN)!r}")
-    mechanism, schema = mechanism_from_record(found["method"]), Schema.from_record(found["schema"])
-    made, stored = campaign_record(mechanism, schema), read_record(root / SCHEMA, expected)
-    if any(made[name] != found[name] for name in _TOLD) or stored != found["schema"]:
-        raise ReplayMismatch("campaign.json, its groups and schema.json are not of one run")
-    return mechanism, schema, digest(found)
-
-
-def asked_waves(root: Path) -> list[int]:
-    """The waves whose questions are there, from 1 without a gap."""
-    found = sorted(int(path.name) for path in (root / "questions").glob("*") if path.name.isdecimal())
-    if found != list(range(1, len(found) + 1)):
-        raise ValueError(f"expected waves numbered from 1 in {str(root / 'questions')!r}, got {found}")
-    return found
-
-
-def read_questions(root: Path, wave: int) -> dict[str, bytes]:
-    """The canonical bytes of a wave's questions, by group."""
-    paths = sorted((root / "questions" / str(wave)).glob("*.json"))
-    return {path.name.removesuffix(".json"): path.read_bytes().removesuffix(b"\n") for path in paths}
-
-
-def read_tallies(root: Path, wave: int, questions: Mapping[str, bytes]) -> dict[str, Tally]:
-    """The tallies of a wave, each checked to be of its question."""
-    found = {}
-    for group, question in questions.items():
-        path = place(root, "tallies", wave, group)
-        try:
-            found[group] = tally_from_record(read_record(path), digest(parse_canonical(question)))
-        except ValueError as error:
-            raise ReplayMismatch(f"{path.relative_to(root)} does not go with its question: {error}") from None
-    return found

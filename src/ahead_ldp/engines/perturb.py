@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.question import Policy, Question, check_question
 from ahead_ldp.device.refusals import QuestionRefused
+from ahead_ldp.engines.archive import read_campaign, read_questions
 from ahead_ldp.engines.draws import draw_reports
 from ahead_ldp.engines.files import Asked
 from ahead_ldp.engines.keyed import place_row, row_secret
-from ahead_ldp.engines.layout import asked_waves, read_campaign, read_questions
 from ahead_ldp.oracles import oracle_of_law
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.protocol.mechanism import Group
@@ -65,13 +65,12 @@ class Plan:
         """The newest wave of a campaign's directory, each question checked as a device checks it."""
         root = Path(directory)
         mechanism, schema, campaign = read_campaign(root, _EXPECTED)
-        waves = asked_waves(root)
+        waves = read_questions(root)
         if not waves:
             raise ValueError(f"expected questions in {str(root / 'questions')!r}, got none")
         policy = Policy(mechanism.epsilon if max_epsilon is None else max_epsilon, max_cells=2**31)
         try:
-            stored = read_questions(root, waves[-1])
-            questions = {g: check_question(data, schema, campaign, policy) for g, data in stored.items()}
+            questions = {g: check_question(data, schema, campaign, policy) for g, data in waves[-1].items()}
         except QuestionRefused as refusal:
             raise ValueError(f"the question is refused, nothing is answered: {refusal}") from None
         names = tuple(columns or schema.names)
@@ -79,7 +78,7 @@ class Plan:
             raise ValueError(f"expected {len(schema.names)} columns, one per attribute, got {len(names)}")
         if row_key in names:
             raise ValueError(f"expected a row key beside the values, got {row_key!r}, which is one of them")
-        return cls(schema, campaign, waves[-1], mechanism.groups(schema), questions, names, row_key)
+        return cls(schema, campaign, len(waves), mechanism.groups(schema), questions, names, row_key)
 
     def digests(self) -> dict[str, str]:
         """The digest of each group's question."""

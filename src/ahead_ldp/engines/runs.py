@@ -1,14 +1,11 @@
-"""A collection as files: what was asked, what was sent, what was counted, and what came of it.
+"""A collection in one go, kept as files: what was asked, what was sent, what was counted, and what came of it.
 
-    schema.json                                the attributes
-    campaign.json                              schema, method with every choice, groups
-    questions/WAVE/GROUP.json                  as the devices got them
+Beside what ``ahead_ldp.engines.archive`` lists there are the reports:
+
     reports/WAVE/GROUP.bin                     wire form: one header, then a frame for each report; or, if asked for,
     reports/wave=WAVE/group=GROUP/*.parquet    report files with a manifest; none for an empty group
-    tallies/WAVE/GROUP.json                    what the reports count up to
-    estimate.json                              written last: a run without it did not end
 
-Records are canonical JSON. No true value is in any of them.
+No true value is in any file. A run without its estimate did not end.
 """
 
 from __future__ import annotations
@@ -19,33 +16,20 @@ from pathlib import Path
 
 import numpy as np
 
-from ahead_ldp.device.canonical import digest
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, Header
 from ahead_ldp.device.refusals import ReportRejected
-from ahead_ldp.engines.archive import load
+from ahead_ldp.engines import archive
 from ahead_ldp.engines.collection import Person, Progress, decode_reports, run_collection
 from ahead_ldp.engines.files import ROWS_PER_GROUP, Asked, arrow
-from ahead_ldp.engines.layout import (
-    ESTIMATE,
-    REPORTS,
-    asked_waves,
-    place,
-    read_campaign,
-    read_questions,
-    read_record,
-    read_tallies,
-    report_folder,
-    write_campaign,
-    write_record,
-)
+from ahead_ldp.engines.layout import ESTIMATE, REPORTS, place, report_folder, write_record
 from ahead_ldp.engines.local import count_files
 from ahead_ldp.engines.manifests import find_files
 from ahead_ldp.engines.writer import ReportWriter
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol.mechanism import Mechanism, Tallies, tally_record
-from ahead_ldp.protocol.session import ReplayMismatch, Session, replay
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.protocol.session import Provenance, ReplayMismatch
 
 
 def collect_run(
@@ -61,10 +45,9 @@ def collect_run(
 
     With ``parquet`` the reports are kept as report files, which the engines count, else in the wire form.
     """
-    root = Path(directory)
     if parquet:
         arrow()  # before anybody is asked
-    write_campaign(root, mechanism, schema)
+    root = archive.begin_run(directory, mechanism, schema)
 
     def keep(wave: int, group: str, data: bytes) -> None:
         """Append a batch to its group's file."""
@@ -75,7 +58,8 @@ def collect_run(
             file.write(data[HEADER_LENGTH:] if known else data)  # one header for the whole file
 
     collected = run_collection(mechanism, schema, people, progress, keep)
-    _write_waves(root, Session(mechanism, schema), collected.session.history, parquet)
+    for after in collected.session.provenance.waves:
+        _write_wave(root, after, parquet)
     collected.estimate.save(root / ESTIMATE)
     return collected.estimate
 
@@ -88,29 +72,21 @@ def read_run(directory: str | PathLike[str], *, recount: bool = False) -> Estima
     ``ReplayMismatch`` and no estimate. What is no run at all is a ``ValueError``.
     """
     root = Path(directory)
-    mechanism, schema, campaign = read_campaign(root)
-    questions = [read_questions(root, wave) for wave in asked_waves(root)]
-    history = [read_tallies(root, wave, asked) for wave, asked in enumerate(questions, start=1)]
-    session = replay(mechanism, schema, questions, history, campaign)
-    if session.is_open:
-        raise ValueError(f"expected a finished run in {str(root)!r}, got {len(questions)} waves of a longer one")
-    if recount:
-        _recount(root, Session(mechanism, schema, campaign), history)
-    stored = root / ESTIMATE
-    if read_record(stored).get("frozen") != session.frozen:
-        raise ReplayMismatch("estimate.json is not of the stored tallies")
-    return load(stored)
+    session = archive.open_run(root)
+    if recount and not session.is_open:
+        for after in session.provenance.waves:
+            _recount(root, after)
+    return archive.finished_estimate(root, session)
 
 
-def _write_waves(root: Path, session: Session, history: Sequence[Tallies], parquet: bool) -> None:
-    for told in history:
-        with ReportWriter(root / REPORTS) as writer:
-            for group, question in session.question_records().items():
-                write_record(place(root, "questions", session.number, group), question)
-                write_record(place(root, "tallies", session.number, group), tally_record(digest(question), told[group]))
-                if parquet:
-                    _move_frames(place(root, REPORTS, session.number, group, "bin"), Asked.of(question), writer)
-        session.tell(told)
+def _write_wave(root: Path, after: Provenance, parquet: bool) -> None:
+    number = len(after.waves)
+    with ReportWriter(root / REPORTS) as writer:
+        for group, question in after.question_records().items():
+            write_record(place(root, "questions", number, group), question)
+            if parquet:
+                _move_frames(place(root, REPORTS, number, group, "bin"), Asked.of(question), writer)
+    archive.write_tallies(root, after)
 
 
 def _move_frames(path: Path, asked: Asked, writer: ReportWriter) -> None:
@@ -127,16 +103,16 @@ def _move_frames(path: Path, asked: Asked, writer: ReportWriter) -> None:
         path.parent.rmdir()
 
 
-def _recount(root: Path, session: Session, history: Sequence[Tallies]) -> None:
-    for told in history:
-        for group, question in session.question_records().items():
-            asked, frames = Asked.of(question), place(root, REPORTS, session.number, group, "bin")
-            folder = root / REPORTS / report_folder(session.number, group)
-            path = folder if folder.exists() else frames
-            found = _count_files(folder, asked) if folder.exists() else _count_frames(frames, asked)
-            if found != told[group]:
-                raise ReplayMismatch(f"the reports in {path.relative_to(root)} do not count up to the stored tally")
-        session.tell(told)
+def _recount(root: Path, after: Provenance) -> None:
+    for group, question in after.question_records().items():
+        asked, path = Asked.of(question), root / REPORTS / report_folder(len(after.waves), group)
+        if path.exists():
+            tally = _count_files(path, asked)
+        else:
+            path = place(root, REPORTS, len(after.waves), group, "bin")
+            tally = _count_frames(path, asked)
+        if tally != after.tallies[group]:
+            raise ReplayMismatch(f"the reports in {path.relative_to(root)} do not count up to the stored tally")
 
 
 def _count_frames(path: Path, asked: Asked) -> Tally:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Tallies
-from ahead_ldp.protocol.session import Provenance
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question
+from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
 _DENSE = 2  # codes per person up to which people are counted by code, not looked up one by one
@@ -104,16 +104,10 @@ def run_simulation(mechanism: Mechanism, schema: Schema, population: Population,
         raise ValueError(f"expected a population over {schema.sizes}, got {population.sizes}")
     groups = mechanism.groups(schema)
     people = population.divide(groups, rng) if groups else {}
-    run = mechanism.run(schema)
-    history: list[Tallies] = []
-    try:
-        wave = next(run)
-        while True:
-            history.append({group: q.oracle.simulate(people[group].cells(q), rng) for group, q in wave.items()})
-            wave = run.send(history[-1])
-    except StopIteration as stop:
-        estimate: Estimate = stop.value
-        return estimate.attach(Provenance(mechanism, schema, tuple(history)))
+    session = Session(mechanism, schema)
+    while session.estimate is None:
+        session.tell({group: q.oracle.simulate(people[group].cells(q), rng) for group, q in session.wave.items()})
+    return session.estimate
 
 
 def _divide_histogram(flat: Ints, shares: Floats, rng: Generator) -> Ints:  # (d,) -> (groups, d)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -104,6 +105,10 @@ class Answers:
         flat = {name: column.reshape(-1) for name, column in numbers.items()}
         return {**self.labels, **flat, "bias_not_included": self.bias_not_included.reshape(-1)}
 
+    def records(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """The columns as one record for each answer, of values that JSON has."""
+        return records(self.columns(level))
+
     def to_frame(self, backend: Backend | None = None, level: float = 0.95) -> Any:
         """The columns as a pandas or Polars frame, whichever is installed; without them a dict of arrays."""
         return frame(self.columns(level), backend)
@@ -144,6 +149,20 @@ class Answers:
 def simultaneous_note(count: int, level: float, rule: str) -> str:
     """What the simultaneous intervals are."""
     return f"simultaneous: with {100 * level:g} % probability all {count} intervals hold at once ({rule})"
+
+
+def records(columns: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
+    """Columns as one record for each row, of values that JSON has: dates are text, what is not finite is None."""
+    lists = [[plain(value) for value in np.asarray(column).reshape(-1).tolist()] for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: numbers, texts and None as they are, what is not finite as None, all else as text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def frame(columns: Mapping[str, NDArray[Any]], backend: Backend | None = None) -> Any:

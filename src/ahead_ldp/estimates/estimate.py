@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ahead_ldp.device.canonical import canonical_bytes
+from ahead_ldp.device.canonical import Record, canonical_bytes
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.estimates import pictures as drawing
 from ahead_ldp.estimates.answers import Answers, Backend, frame, text_table
@@ -276,14 +276,18 @@ class Estimate(ABC):
             values.append(self.answer(slices(self.schema, name, np.zeros(ends.size), ends), errors=False).values)
         return np.concatenate(values)
 
+    def record(self) -> Record:
+        """What the estimate is a function of, in its canonical form."""
+        if self.provenance is None:
+            raise ValueError("expected an estimate from a simulation, a collection or a session to save")
+        return self.provenance.record(self.fingerprint())
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write what the estimate is a function of: schema, method and tallies, as canonical JSON with digests.
 
         ``ahead_ldp.load`` computes it again and checks it.
         """
-        if self.provenance is None:
-            raise ValueError("expected an estimate from a simulation, a collection or a session to save")
-        Path(path).write_bytes(canonical_bytes(self.provenance.record()) + b"\n")
+        Path(path).write_bytes(canonical_bytes(self.record()) + b"\n")
 
     def _shares(self, workload: Workload) -> Floats:
         return self.answer(workload, errors=False).values

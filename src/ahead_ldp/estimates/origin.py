@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ahead_ldp.device.canonical import Record
+from ahead_ldp.schema.arrays import Floats
 
 
 class Origin(Protocol):
@@ -22,5 +23,5 @@ class Origin(Protocol):
     def people(self) -> int:
         """How many people's reports were counted."""
 
-    def record(self) -> Record:
-        """The canonical form, which is what is saved of an estimate."""
+    def record(self, answers: Floats) -> Record:
+        """The canonical form, which is what is saved of an estimate with this fingerprint."""

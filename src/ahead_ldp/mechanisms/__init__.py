@@ -13,8 +13,8 @@ from typing import Any
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import exact_epsilon
 from ahead_ldp.protocol.mechanism import Mechanism
-from ahead_ldp.protocol.registry import Registry
 from ahead_ldp.schema.attributes import as_schema
+from ahead_ldp.schema.registry import Registry
 
 Epsilon = float | str | Fraction
 Declared = Schema | Attribute | str | Sequence[Attribute | str]

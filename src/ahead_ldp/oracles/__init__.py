@@ -1,6 +1,6 @@
 """Frequency oracles: how a group of people reports on a partition, and how the reports are read.
 
-One file each, one registry line each: the contract tests run over the registry.
+A new oracle is one file and one line in ``ORACLES``. The contract tests then run over it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,48 @@ from ahead_ldp.oracles.ss import SS
 from ahead_ldp.oracles.sue import SUE
 from ahead_ldp.oracles.sw import SW
 from ahead_ldp.oracles.tally import Tally
+from ahead_ldp.schema.registry import Registry
 
 __all__ = [
     "GRR", "HRR", "OLH", "ORACLES", "OUE", "SS", "SUE", "SW", "Choice", "Haar", "LinearOracle", "Moments", "Oracle",
-    "SupportOracle", "Tally", "choose_oracle", "make_oracle", "oracle_of_law",
+    "SupportOracle", "Tally", "choose_oracle", "linear_oracle", "make_oracle", "oracle_of_law",
 ]  # fmt: skip
 
-ORACLES: dict[str, type[Oracle]] = {oracle.name: oracle for oracle in (GRR, OUE, OLH, SS, HRR, SUE, SW, Haar)}
+Epsilon = float | str | Fraction
+
+_HERE = "ahead_ldp.oracles"
+ORACLES: Registry[Oracle] = Registry(
+    "oracle",
+    {
+        "grr": f"{_HERE}.grr:GRR",
+        "oue": f"{_HERE}.oue:OUE",
+        "olh": f"{_HERE}.olh:OLH",
+        "ss": f"{_HERE}.ss:SS",
+        "hrr": f"{_HERE}.hrr:HRR",
+        "sue": f"{_HERE}.sue:SUE",
+        "sw": f"{_HERE}.sw:SW",
+        "haar": f"{_HERE}.haar:Haar",
+    },
+)
+UNBIASED = ("grr", "oue", "olh", "ss", "hrr", "sue")  # those to choose the least variance from
+_AS_GOOD = 1.001  # variances within a thousandth are taken as equal: the shorter report decides
 
 
 @lru_cache(maxsize=1024, typed=True)  # True is no epsilon, even where 1 has been seen
-def make_oracle(name: str, epsilon: float | str | Fraction, cells: int) -> Oracle:
+def make_oracle(name: str, epsilon: Epsilon, cells: int) -> Oracle:
     """The named oracle with its best parameters."""
-    if name not in ORACLES:
-        raise ValueError(f"expected oracle to be one of {', '.join(ORACLES)}, got {name!r}")
-    return ORACLES[name].make(epsilon, cells)
+    return ORACLES.find(name).make(epsilon, cells)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def linear_oracle(name: str, epsilon: Epsilon, cells: int, among: tuple[str, ...] = UNBIASED) -> LinearOracle:
+    """The named oracle, which must have an unbiased estimate; "best" is the one of least variance ``among`` some."""
+    if name == "best":
+        return choose_oracle(epsilon, cells, among).oracle
+    oracle = make_oracle(name, epsilon, cells)
+    if not isinstance(oracle, LinearOracle):
+        raise ValueError(f"expected an oracle with an unbiased estimate, got {name!r}")
+    return oracle
 
 
 def oracle_of_law(law: Law | dict[str, object]) -> Oracle:
@@ -52,27 +79,17 @@ class Choice:
     reason: str
 
 
-def choose_oracle(
-    epsilon: float | str | Fraction,
-    cells: int,
-    among: tuple[str, ...] = ("grr", "oue", "olh", "ss", "hrr", "sue"),
-) -> Choice:
+def choose_oracle(epsilon: Epsilon, cells: int, among: tuple[str, ...] = UNBIASED) -> Choice:
     """The oracle of least variance for these cells; within a thousandth, the one with the shortest report.
 
     Compared is ``contrast_variance``: what is left of a cell's variance once the sum is known to be 1.
     """
-    found: list[LinearOracle] = []
-    for name in among:
-        oracle = make_oracle(name, epsilon, cells)
-        if not isinstance(oracle, LinearOracle):
-            raise ValueError(f"expected oracles with an unbiased estimate, got {name!r}")
-        found.append(oracle)
-    if not found:
+    if not among:
         raise ValueError("expected at least one oracle to choose from")
-    least = min(o.contrast_variance(1) for o in found)
-    best = min((o for o in found if o.contrast_variance(1) <= 1.001 * least), key=lambda o: o.report_bytes)
-    others = ", ".join(
-        f"{o.name} {o.contrast_variance(1) / best.contrast_variance(1):.2f}" for o in found if o is not best
-    )
+    candidates = [linear_oracle(name, epsilon, cells) for name in among]
+    variance = {o.name: o.contrast_variance(1) for o in candidates}
+    good = (o for o in candidates if variance[o.name] <= _AS_GOOD * min(variance.values()))
+    best = min(good, key=lambda o: o.report_bytes)
+    others = ", ".join(f"{o.name} {variance[o.name] / variance[best.name]:.2f}" for o in candidates if o is not best)
     reason = f"{best.name}: least variance on {cells} cells at epsilon {float(Fraction(epsilon)):g}"
     return Choice(best, f"{reason} (others, relative: {others})" if others else reason)

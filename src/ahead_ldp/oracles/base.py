@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ahead_ldp.device.canonical import integer
-from ahead_ldp.device.laws import Law
+from ahead_ldp.device.laws.base import Law
 from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
@@ -28,13 +28,14 @@ class Oracle(ABC):
     """
 
     name: ClassVar[str]
+    law_type: ClassVar[type[Law]]
     joint: ClassVar[bool] = True
     law: Law
 
     @classmethod
-    @abstractmethod
     def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """The oracle with its best parameters for ``(epsilon, cells)``."""
+        """The oracle with its best parameters for ``(epsilon, cells)``: those of its law."""
+        return cls(cls.law_type.make(epsilon, cells))
 
     @property
     def d(self) -> int:
@@ -101,6 +102,19 @@ class Oracle(ABC):
             )
 
 
+class IntegerOracle(Oracle):
+    """An oracle whose report is one integer below ``outcomes``; the tally counts each."""
+
+    __slots__ = ()
+
+    def _count(self, reports: Bytes) -> Ints:
+        return np.bincount(unpack_integers(reports), minlength=self.outcomes).astype(np.int64)
+
+    def valid(self, reports: Bytes) -> Bools:
+        """An outcome that exists."""
+        return unpack_integers(reports) < self.outcomes
+
+
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Variances and covariances that one person in cell x adds to n times the estimate."""
@@ -162,6 +176,18 @@ class LinearOracle(Oracle):
         pairs_f = 2 * (total * (weights @ f) - w2 @ f)
         return (w2 @ (f * m.own + (1 - f) * m.other) + m.cross * pairs + (m.cross_own - m.cross) * pairs_f) / n
 
+    def group_variance(self, n: int, f: Floats, weights: Floats) -> Floats:  # (d,), (..., d) -> (...)
+        """``quadratic``, and what the chance of who fell into the group adds: people are drawn from shares f."""
+        return self.quadratic(n, f, weights) + (weights**2 @ f - (weights @ f) ** 2) / n
+
+    def precision(self, n: int) -> float:
+        """Inverse variance of a cell at f = 0; 0 without reports."""
+        return 0.0 if n == 0 else 1 / float(self.variance(n))
+
+    def contrast_precision(self, n: int) -> float:
+        """Inverse of ``contrast_variance``; 0 without reports."""
+        return 0.0 if n == 0 else 1 / self.contrast_variance(n)
+
     def contrast_variance(self, n: int) -> float:
         """Variance per cell that matters once the sum is known to be 1: Var - Cov, at uniform frequencies.
 
@@ -190,23 +216,22 @@ class SupportOracle(LinearOracle):
 
     @property
     @abstractmethod
-    def joint_own(self) -> float:
-        """Probability that a report supports its own and another given cell."""
-
-    @property
-    @abstractmethod
-    def joint_other(self) -> float:
-        """Probability that a report supports two given other cells."""
+    def pairs(self) -> tuple[float, float]:
+        """Probabilities that a report supports its own and another given cell, and two given other cells."""
 
     @property
     def moments(self) -> Moments:
         """From the probabilities that a report supports one cell, or two."""
         p, q, scale = self.p, self.q, (self.p - self.q) ** 2
-        cross_own, cross = self.joint_own - p * q, self.joint_other - q * q
-        return Moments(p * (1 - p) / scale, q * (1 - q) / scale, cross_own / scale, cross / scale)
+        own, other = self.pairs
+        return Moments(p * (1 - p) / scale, q * (1 - q) / scale, (own - p * q) / scale, (other - q * q) / scale)
 
     def _estimate(self, tally: Tally) -> Floats:
         return (tally.counts / tally.n - self.q) / (self.p - self.q)  # AHEAD Sec. 2.2, Aggregation (WBLJ17)
+
+    def _simulate(self, histogram: Ints, rng: Generator) -> Ints:
+        # Every cell for itself: the joint law where cells are independent, each cell's own otherwise.
+        return rng.binomial(histogram, self.p) + rng.binomial(histogram.sum() - histogram, self.q)
 
 
 def _are_counts(x: Ints) -> bool:

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
-from ahead_ldp.device.laws import GRRLaw
-from ahead_ldp.oracles.base import SupportOracle, coins, pack_integers, unpack_integers
-from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
+from ahead_ldp.device.laws.grr import GRRLaw
+from ahead_ldp.oracles.base import IntegerOracle, SupportOracle, coins, pack_integers, unpack_integers
+from ahead_ldp.schema.arrays import Bytes, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class GRR(SupportOracle):
+class GRR(IntegerOracle, SupportOracle):
     """Report the code itself, or another one (AHEAD Sec. 2.2.1, with |D| - 1 where the paper prints |D| + 1).
 
     The best oracle for few cells: its variance grows with d, and one report is one code.
     """
 
     name: ClassVar[str] = "grr"
+    law_type: ClassVar[type[GRRLaw]] = GRRLaw
     law: GRRLaw
-
-    @classmethod
-    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """GRR with the largest private p."""
-        return cls(GRRLaw.make(epsilon, cells))
 
     @property
     def p(self) -> float:
@@ -40,24 +36,12 @@ class GRR(SupportOracle):
         return float(Fraction(2**self.law.bits - self.law.keep, 2**self.law.bits * (self.d - 1)))
 
     @property
-    def joint_own(self) -> float:
+    def pairs(self) -> tuple[float, float]:
         """A report names one code."""
-        return 0.0
-
-    @property
-    def joint_other(self) -> float:
-        """A report names one code."""
-        return 0.0
+        return 0.0, 0.0
 
     def _perturb(self, codes: Ints, rng: Generator) -> Bytes:
         return pack_integers(randomised_response(self.law, codes, rng), self.report_bytes)
-
-    def _count(self, reports: Bytes) -> Ints:
-        return np.bincount(unpack_integers(reports), minlength=self.d).astype(np.int64)
-
-    def valid(self, reports: Bytes) -> Bools:
-        """A code below d."""
-        return unpack_integers(reports) < self.d
 
     def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """ln p or ln q."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from ahead_ldp.device.laws import HaarLaw
+from ahead_ldp.device.laws.haar import HaarLaw
 from ahead_ldp.oracles.signs import SignOracle
 from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.schema.arrays import Floats, Ints
@@ -29,12 +28,8 @@ class Haar(SignOracle):
     """
 
     name: ClassVar[str] = "haar"
+    law_type: ClassVar[type[HaarLaw]] = HaarLaw
     law: HaarLaw
-
-    @classmethod
-    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """Haar with the largest private p."""
-        return cls(HaarLaw.make(epsilon, cells))
 
     @property
     def nodes(self) -> int:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from ahead_ldp.device.laws import HRRLaw
+from ahead_ldp.device.laws.hadamard import HRRLaw
 from ahead_ldp.oracles.base import LinearOracle, Moments
 from ahead_ldp.oracles.signs import SignOracle
 from ahead_ldp.oracles.tally import Tally
@@ -20,12 +19,8 @@ class HRR(SignOracle, LinearOracle):
     """One noisy sign of the code's Hadamard column (CKS19): a row index and one bit, decoded in O(K log K)."""
 
     name: ClassVar[str] = "hrr"
+    law_type: ClassVar[type[HRRLaw]] = HRRLaw
     law: HRRLaw
-
-    @classmethod
-    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """HRR with the largest private p."""
-        return cls(HRRLaw.make(epsilon, cells))
 
     @property
     def moments(self) -> Moments:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ahead_ldp.device.laws import GRRLaw, OLHLaw
-from ahead_ldp.device.laws.hashing import PRIME
+from ahead_ldp.device.laws.grr import GRRLaw
+from ahead_ldp.device.laws.hashing import PRIME, OLHLaw
 from ahead_ldp.oracles import kernels
 from ahead_ldp.oracles.base import SupportOracle, pack_integers, unpack_integers
 from ahead_ldp.oracles.bits import HAS_NUMBA
 from ahead_ldp.oracles.grr import randomised_response
 from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
-_BLOCK = 1 << 13
+_BLOCK = 1 << 13  # reports counted at a time: their words stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,9 @@ class OLH(SupportOracle):
     """
 
     name: ClassVar[str] = "olh"
+    law_type: ClassVar[type[OLHLaw]] = OLHLaw
     joint: ClassVar[bool] = False
     law: OLHLaw
-
-    @classmethod
-    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """OLH with g = exp(epsilon) + 1, rounded."""
-        return cls(OLHLaw.make(epsilon, cells))
 
     @property
     def p(self) -> float:
@@ -50,15 +46,10 @@ class OLH(SupportOracle):
         return self._support_moment(1)
 
     @property
-    def joint_own(self) -> float:
-        """The own hash value was kept and the other code shares it."""
-        buckets = self._buckets()
-        return self.p * float(Fraction(sum(x * x for x in buckets), PRIME**2))
-
-    @property
-    def joint_other(self) -> float:
-        """Two other codes hash to the reported value."""
-        return self._support_moment(2)
+    def pairs(self) -> tuple[float, float]:
+        """The own hash value was kept and the other code shares it; two other codes hash to the reported value."""
+        shared = float(Fraction(sum(x * x for x in self._buckets()), PRIME**2))
+        return self.p * shared, self._support_moment(2)
 
     def _buckets(self) -> list[int]:
         """How many residues of P go to each hash value."""
@@ -82,12 +73,13 @@ class OLH(SupportOracle):
         y = randomised_response(GRRLaw(self.law.g, self.law.bits, self.law.keep), h, rng)
         return np.hstack([*(pack_integers(x, 4) for x in (a, b, c)), pack_integers(y, self.report_bytes - 12)])
 
-    def _fields(self, reports: Bytes) -> tuple[Ints, Ints, Ints, Ints]:
+    def fields(self, reports: Bytes) -> tuple[Ints, Ints, Ints, Ints]:  # (n, report_bytes) -> four of (n,)
+        """The coefficients a, b, c of each report's polynomial, and its hash value."""
         a, b, c = (unpack_integers(reports[:, 4 * i : 4 * i + 4]) for i in range(3))
         return a, b, c, unpack_integers(reports[:, 12:])
 
     def _count(self, reports: Bytes) -> Ints:
-        a, b, c, y = self._fields(reports)
+        a, b, c, y = self.fields(reports)
         lo = -(-y * PRIME // self.law.g)  # h(x) == y exactly for residues in [lo, lo + width)
         width = -(-(y + 1) * PRIME // self.law.g) - lo
         words = np.stack([a, b, c, lo, width]).astype(np.uint32)
@@ -100,18 +92,15 @@ class OLH(SupportOracle):
 
     def valid(self, reports: Bytes) -> Bools:
         """Coefficients below P and a hash value below g."""
-        a, b, c, y = self._fields(reports)
+        a, b, c, y = self.fields(reports)
         return (a < PRIME) & (b < PRIME) & (c < PRIME) & (y < self.law.g)
 
     def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """Of the hash value given the hash, plus that of the hash itself."""
-        a, b, c, y = self._fields(reports)
+        a, b, c, y = self.fields(reports)
         h = self.law.g * ((((a * code + b) % PRIME) * code + c) % PRIME) // PRIME
         moved = np.log1p(-self.p) - np.log(self.law.g - 1)
         return np.where(h == y, np.log(self.p), moved) - 3 * np.log(PRIME)
-
-    def _simulate(self, histogram: Ints, rng: Generator) -> Ints:
-        return rng.binomial(histogram, self.p) + rng.binomial(histogram.sum() - histogram, self.q)
 
 
 def _add_support(counts: Ints, words: NDArray[np.uint32]) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from ahead_ldp.device.laws import OUELaw
+from ahead_ldp.device.laws.unary import OUELaw
 from ahead_ldp.oracles.unary import UnaryOracle
 
 
@@ -18,8 +17,4 @@ class OUE(UnaryOracle):
     """
 
     name: ClassVar[str] = "oue"
-
-    @classmethod
-    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """OUE with the smallest private q."""
-        return cls(OUELaw.make(epsilon, cells))
+    law_type: ClassVar[type[OUELaw]] = OUELaw

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.random import Generator
 
 from ahead_ldp.device.laws.signs import SignLaw
-from ahead_ldp.oracles.base import Oracle, coins, pack_integers, unpack_integers
+from ahead_ldp.oracles.base import IntegerOracle, coins, pack_integers, unpack_integers
 from ahead_ldp.oracles.tally import Tally
-from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
+from ahead_ldp.schema.arrays import Bytes, Floats, Ints
 
-_CELLS = 1 << 22
+_ENTRIES = 1 << 22  # of a (codes, rows) matrix held at a time (32 MB)
 
 
 @dataclass(frozen=True, slots=True)
-class SignOracle(Oracle):
+class SignOracle(IntegerOracle):
     """Bulk form of ``SignLaw``. The tally's entry 2 row + s counts the reports of that row and sign, s = 1 for -1."""
 
     law: SignLaw
@@ -46,13 +46,6 @@ class SignOracle(Oracle):
         flip = ~coins(self.law.keep, self.law.bits, codes.size, rng)
         return pack_integers(2 * row + (self._sign(row, codes) ^ flip), self.report_bytes)
 
-    def _count(self, reports: Bytes) -> Ints:
-        return np.bincount(unpack_integers(reports), minlength=self.outcomes).astype(np.int64)
-
-    def valid(self, reports: Bytes) -> Bools:
-        """A row below K."""
-        return unpack_integers(reports) < self.outcomes
-
     def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """Of the sign given the row, plus that of the row."""
         both = unpack_integers(reports)
@@ -68,7 +61,7 @@ class SignOracle(Oracle):
             people = np.repeat(codes, truth[codes])
             row = rng.integers(0, order, size=people.size)
             return counts + np.bincount(2 * row + self._sign(row, people), minlength=2 * order)
-        rows, step = np.arange(order), max(1, _CELLS // order)
+        rows, step = np.arange(order), max(1, _ENTRIES // order)
         for start in range(0, codes.size, step):
             some = codes[start : start + step]
             drawn = rng.multinomial(truth[some], np.full(order, 1 / order))

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from math import lgamma
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
-from ahead_ldp.device.laws import SSLaw
+from ahead_ldp.device.laws.subset import SSLaw
 from ahead_ldp.oracles.base import SupportOracle, coins
 from ahead_ldp.oracles.bits import padding_is_zero, popcount_rows, positional_popcount
 from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
-_ROWS = 1 << 12
-_MOST_PEOPLE = 5 * 10**8  # NumPy draws without replacement from fewer than 10**9
+_ROWS = 1 << 12  # people drawn at a time: their (cells, people) marks stay in the cache
+_PEOPLE_AT_ONCE = 5 * 10**8  # NumPy draws without replacement from fewer than 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +27,8 @@ class SS(SupportOracle):
     """
 
     name: ClassVar[str] = "ss"
+    law_type: ClassVar[type[SSLaw]] = SSLaw
     law: SSLaw
-
-    @classmethod
-    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """SS with w = d / (exp(epsilon) + 1), rounded."""
-        return cls(SSLaw.make(epsilon, cells))
 
     @property
     def p(self) -> float:
@@ -46,17 +41,11 @@ class SS(SupportOracle):
         return (self.law.w - self.p) / (self.d - 1)
 
     @property
-    def joint_own(self) -> float:
-        """The own cell and w - 1 of the others."""
-        return self.p * (self.law.w - 1) / (self.d - 1)
-
-    @property
-    def joint_other(self) -> float:
-        """Two of the others, of which w - 1 or w are in the set."""
-        if self.d == 2:
-            return 0.0
-        w, pairs = self.law.w, (self.d - 1) * (self.d - 2)
-        return (self.p * (w - 1) * (w - 2) + (1 - self.p) * w * (w - 1)) / pairs
+    def pairs(self) -> tuple[float, float]:
+        """The own cell and w - 1 of the others; two of the others, of which w - 1 or w are in the set."""
+        w, pairs = self.law.w, max((self.d - 1) * (self.d - 2), 1)  # of two cells w is 1, and there is no such pair
+        both_others = (self.p * (w - 1) * (w - 2) + (1 - self.p) * w * (w - 1)) / pairs
+        return self.p * (w - 1) / (self.d - 1), both_others
 
     def _perturb(self, codes: Ints, rng: Generator) -> Bytes:
         reports = np.empty((codes.size, self.report_bytes), np.uint8)
@@ -100,7 +89,7 @@ class SS(SupportOracle):
         order, as selection sampling does, with the numbers of people who want r more cells and (a) have an own
         cell ahead, to be skipped in their draw, or (b) have none.
         """
-        if (parts := int(histogram.sum()) // _MOST_PEOPLE + 1) > 1:  # tallies of parts of a group add up
+        if (parts := int(histogram.sum()) // _PEOPLE_AT_ONCE + 1) > 1:  # tallies of parts of a group add up
             borders = [histogram * i // parts for i in range(parts + 1)]
             return sum((self._simulate(b - a, rng) for a, b in pairwise(borders)), np.zeros(self.d, np.int64))
         d, w = self.d, self.law.w

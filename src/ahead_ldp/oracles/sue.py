@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from ahead_ldp.device.laws import SUELaw
+from ahead_ldp.device.laws.unary import SUELaw
 from ahead_ldp.oracles.unary import UnaryOracle
 
 
@@ -15,8 +14,4 @@ class SUE(UnaryOracle):
     """p = exp(epsilon/2) / (exp(epsilon/2) + 1), q = 1 - p (Erlingsson et al. 2014; WBLJ17)."""
 
     name: ClassVar[str] = "sue"
-
-    @classmethod
-    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """SUE with the largest private p."""
-        return cls(SUELaw.make(epsilon, cells))
+    law_type: ClassVar[type[SUELaw]] = SUELaw

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
-from ahead_ldp.device.laws import SWLaw
-from ahead_ldp.oracles.base import Oracle, coins, pack_integers, unpack_integers
+from ahead_ldp.device.laws.wave import SWLaw
+from ahead_ldp.oracles.base import IntegerOracle, coins, pack_integers, unpack_integers
 from ahead_ldp.oracles.tally import Tally
-from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
+from ahead_ldp.schema.arrays import Bytes, Floats, Ints
+
+_LEAST_LIKELY = 1e-300  # keeps the logarithm of an outcome that cannot happen finite
 
 
 @dataclass(frozen=True, slots=True)
-class SW(Oracle):
+class SW(IntegerOracle):
     """An outcome near the code, on a domain b cells longer at both ends (LWLLS20, in whole cells).
 
     There is no unbiased estimate to speak of; it offers its likelihood, and EM on it. Outcome o is near code v
@@ -24,12 +26,8 @@ class SW(Oracle):
     """
 
     name: ClassVar[str] = "sw"
+    law_type: ClassVar[type[SWLaw]] = SWLaw
     law: SWLaw
-
-    @classmethod
-    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
-        """SW with the published choice of b."""
-        return cls(SWLaw.make(epsilon, cells))
 
     @property
     def outcomes(self) -> int:
@@ -46,22 +44,26 @@ class SW(Oracle):
         """Probability of one far outcome."""
         return float(Fraction(2**self.law.bits - self.law.keep, 2**self.law.bits * (self.d - 1)))
 
-    def outcome_probabilities(self, f: Floats) -> Floats:  # (d,) -> (outcomes,)
+    def outcome_probabilities(self, f: Floats) -> Floats:  # (..., d) -> (..., outcomes)
         """The law of one report when codes have frequencies f: the likelihood, in O(d)."""
-        padded = np.concatenate([np.zeros(2 * self.law.b + 1), np.cumsum(f), np.full(2 * self.law.b, f.sum())])
-        near = padded[2 * self.law.b + 1 :] - padded[: self.outcomes]
-        return self.q * f.sum() + (self.p - self.q) * near
+        reach, total = 2 * self.law.b, f.sum(axis=-1, keepdims=True)
+        below = np.empty((*f.shape[:-1], self.outcomes + reach + 1))
+        below[..., : reach + 1], below[..., reach + 1 + self.d :] = 0.0, total
+        np.cumsum(f, axis=-1, out=below[..., reach + 1 : reach + 1 + self.d])
+        near = below[..., reach + 1 :] - below[..., : self.outcomes]
+        return np.asarray(self.q * total + (self.p - self.q) * near)
 
-    def back(self, x: Floats) -> Floats:  # (outcomes,) -> (d,)
+    def back(self, x: Floats) -> Floats:  # (..., outcomes) -> (..., d)
         """The transpose of ``outcome_probabilities``: for each code the sum of x times its report's law."""
-        sums = np.concatenate([[0.0], np.cumsum(x)])
-        near = sums[2 * self.law.b + 1 :] - sums[: self.d]
-        return self.q * x.sum() + (self.p - self.q) * near
+        below = np.zeros((*x.shape[:-1], self.outcomes + 1))
+        np.cumsum(x, axis=-1, out=below[..., 1:])
+        near = below[..., 2 * self.law.b + 1 :] - below[..., : self.d]
+        return np.asarray(self.q * x.sum(axis=-1, keepdims=True) + (self.p - self.q) * near)
 
     def log_likelihood(self, tally: Tally, f: Floats) -> float:
         """Log-likelihood of the frequencies f."""
         self.check_tally(tally)
-        return float(tally.counts @ np.log(np.maximum(self.outcome_probabilities(f), 1e-300)))
+        return float(_log_likelihood(tally.counts, self.outcome_probabilities(f)))
 
     def em(self, tally: Tally, *, smooth: bool = False, tolerance: float = 1e-3, most_steps: int = 10_000) -> Floats:
         """Frequencies by expectation maximisation (LWLLS20); ``smooth`` averages neighbours 1-2-1 each step.
@@ -70,22 +72,34 @@ class SW(Oracle):
         log-likelihood.
         """
         self.check_tally(tally)
-        f = np.full(self.d, 1 / self.d)
-        if tally.n == 0:
-            return f
+        return self.em_rows(tally.counts[None], smooth=smooth, tolerance=tolerance, most_steps=most_steps)[0]
+
+    def em_rows(self, counts: Ints, *, smooth: bool, tolerance: float, most_steps: int = 10_000) -> Floats:
+        """``em`` for the counts of many tallies (r, outcomes) side by side: frequencies (r, d).
+
+        Each row stops on its own; one without reports stays uniform.
+        """
+        estimate = np.full((len(counts), self.d), 1 / self.d)
+        rows = np.flatnonzero(counts.any(axis=1))
+        f, seen = estimate[rows], counts[rows]
         limit = tolerance if smooth else tolerance * self.p / self.q
-        before = -np.inf
-        for _ in range(most_steps):
-            likely = self.outcome_probabilities(f)
-            f = f * self.back(tally.counts / likely)
-            f /= f.sum()
+        before, likely = np.full(rows.size, -np.inf), self.outcome_probabilities(f)
+        for _ in range(most_steps if rows.size else 0):
+            f = f * self.back(seen / likely)
+            f /= f.sum(axis=1, keepdims=True)
             if smooth:
                 f = _smooth(f)
-            now = self.log_likelihood(tally, f)
-            if now - before < limit:
-                break
+            likely = self.outcome_probabilities(f)
+            now = _log_likelihood(seen, likely)
+            going = now - before >= limit
             before = now
-        return f
+            if not going.all():
+                estimate[rows[~going]] = f[~going]
+                rows, f, seen, likely, before = rows[going], f[going], seen[going], likely[going], before[going]
+                if rows.size == 0:
+                    break
+        estimate[rows] = f
+        return estimate
 
     def _perturb(self, codes: Ints, rng: Generator) -> Bytes:
         near = 2 * self.law.b + 1
@@ -94,13 +108,6 @@ class SW(Oracle):
         close = codes + rng.integers(0, near, size=codes.size)
         outcome = np.where(coins(self.law.keep, self.law.bits, codes.size, rng), close, far)
         return pack_integers(outcome, self.report_bytes)
-
-    def _count(self, reports: Bytes) -> Ints:
-        return np.bincount(unpack_integers(reports), minlength=self.outcomes).astype(np.int64)
-
-    def valid(self, reports: Bytes) -> Bools:
-        """An outcome that exists."""
-        return unpack_integers(reports) < self.outcomes
 
     def _log_prob(self, reports: Bytes, code: int) -> Floats:
         """ln p near the code, ln q elsewhere."""
@@ -124,10 +131,15 @@ class SW(Oracle):
         return counts
 
 
-def _smooth(f: Floats) -> Floats:
+def _log_likelihood(counts: Ints, likely: Floats) -> Floats:  # (..., outcomes), (..., outcomes) -> (...)
+    return np.asarray((counts * np.log(np.maximum(likely, _LEAST_LIKELY))).sum(axis=-1))
+
+
+def _smooth(f: Floats) -> Floats:  # (r, d) -> (r, d)
     """Each entry averaged with its neighbours, weights 1-2-1; at the ends 2-1."""
-    padded = np.concatenate([[0.0], f, [0.0]])
-    weight = np.full(f.size, 4.0)
-    weight[[0, -1]] = 3.0
-    smoothed = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / weight
-    return smoothed / smoothed.sum()
+    smoothed = 2 * f
+    smoothed[:, 1:] += f[:, :-1]
+    smoothed[:, :-1] += f[:, 1:]
+    smoothed[:, 1:-1] /= 4
+    smoothed[:, [0, -1]] /= 3
+    return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))

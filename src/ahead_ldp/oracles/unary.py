@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from ahead_ldp.device.laws import UnaryLaw
+from ahead_ldp.device.laws.unary import UnaryLaw
 from ahead_ldp.oracles.base import SupportOracle, coins
 from ahead_ldp.oracles.bits import (
     bernoulli_bits,
@@ -37,14 +37,9 @@ class UnaryOracle(SupportOracle):
         return self.law.other / 2**self.law.bits
 
     @property
-    def joint_own(self) -> float:
+    def pairs(self) -> tuple[float, float]:
         """Bits are independent."""
-        return self.p * self.q
-
-    @property
-    def joint_other(self) -> float:
-        """Bits are independent."""
-        return self.q * self.q
+        return self.p * self.q, self.q * self.q
 
     def _perturb(self, codes: Ints, rng: Generator) -> Bytes:
         reports = bernoulli_bits(self.law.other, self.law.bits, codes.size, self.report_bytes, rng)
@@ -66,6 +61,3 @@ class UnaryOracle(SupportOracle):
         p, q = self.p, self.q
         rest = ones * np.log(q) + (self.d - 1 - ones) * np.log1p(-q)
         return rest + np.where(own == 1, np.log(p), np.log1p(-p))
-
-    def _simulate(self, histogram: Ints, rng: Generator) -> Ints:
-        return rng.binomial(histogram, self.p) + rng.binomial(histogram.sum() - histogram, self.q)

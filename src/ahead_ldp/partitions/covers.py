@@ -10,22 +10,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ahead_ldp.partitions.shares import shares
 from ahead_ldp.partitions.summed_area import SummedArea
 from ahead_ldp.partitions.trees import Tree
-from ahead_ldp.schema.arrays import Bools, Floats, Ints
+from ahead_ldp.schema.arrays import Floats, Ints
 
 LARGEST_TABLE = 1 << 24  # codes of a domain that is answered from tables (128 MB)
 _LARGEST_INTERVAL_TABLE = 1 << 18  # codes of one attribute, times their logarithm
-_CHUNK = 1 << 22  # entries of a (boxes, nodes) matrix held at a time
+_CHUNK = 1 << 22  # entries of a (boxes, nodes) matrix held at a time (32 MB)
+_ROUNDING = 1e-15  # a parent that differs from its children's sum by less is consistent with it
 
 
 def overlap(tree: Tree, boxes: Floats) -> Floats:  # (k, m, 2) -> (k, nodes)
     """The share of each node's box that lies inside each query box."""
     share = np.ones((len(boxes), tree.size))
-    for a in range(len(tree.axes)):
-        lo, hi = tree.lo[:, a], tree.hi[:, a]
-        inside = np.minimum(hi, boxes[:, a, 1:]) - np.maximum(lo, boxes[:, a, :1])
-        share *= np.clip(inside / (hi - lo), 0.0, 1.0)
+    for a in range(boxes.shape[1]):
+        share *= shares(boxes[:, a], tree.lo[:, a], tree.hi[:, a])
     return share
 
 
@@ -39,12 +39,6 @@ def cover_weights(tree: Tree, boxes: Floats) -> Floats:  # (k, m, 2) -> (k, node
     weights = np.where(tree.is_split, covered, share)
     weights[:, 1:] *= ~covered[:, tree.parent[1:]]
     return weights
-
-
-def ends_inside(tree: Tree, boxes: Floats, nodes: Ints) -> Bools:  # (k, m, 2), (nodes,) -> (k,)
-    """Which boxes end inside one of these nodes, where the answer rests on the density assumed there."""
-    share = overlap(tree, boxes)[:, nodes]
-    return np.any((share > 0) & (share < 1), axis=1)
 
 
 def chunks(rows: int, columns: int) -> Iterator[slice]:
@@ -77,10 +71,8 @@ class Answerer:
         density = SummedArea.of(leaf_density(tree, values))
         if len(sizes) == 1 and sizes[0] <= _LARGEST_INTERVAL_TABLE:
             return cls(tree, values, density, (IntervalTable.of(tree, difference),))
-        tables = (
-            LevelTable.of(tree, level, difference) for level in tree.levels() if np.abs(difference[level]).max() > 1e-15
-        )
-        return cls(tree, values, density, tuple(tables))
+        levels = [level for level in tree.levels() if np.abs(difference[level]).max() > _ROUNDING]
+        return cls(tree, values, density, tuple(LevelTable.of(tree, level, difference) for level in levels))
 
     def answer(self, boxes: Floats) -> Floats:  # (k, m, 2) -> (k,)
         """The answers, in order."""

@@ -14,50 +14,19 @@ from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
-    """A decomposition of a domain: entry i of every array describes node i; node 0 is the root.
+class NestedBoxes:
+    """Boxes of codes, each inside its parent: entry i of every array describes node i; node 0 is the root.
 
-    Invariants: nodes stand breadth first, so parents come before children; the children of a node stand in
-    order and tile its box; a node is cut on all attributes at once into at most ``fanout`` parts each, as equal as
-    possible (``Axis.parts``). Estimates are separate (nodes,) arrays, so one tree carries many of them.
+    Invariants: nodes stand breadth first, so parents come before children; the children of a node stand together, in
+    order, and tile its box. Estimates are separate (nodes,) arrays, so one tree carries many of them. Every method
+    with a tree has it in this form, but for ``mechanisms.adaptive``: a bisection there has cuts for entries, and
+    no leaves.
     """
 
-    axes: tuple[Axis, ...]
-    fanout: int
     lo: Ints  # (nodes, m) first code of the box
     hi: Ints  # (nodes, m) one past the last
     parent: Ints  # (nodes,) -1 at the root
     level: Ints  # (nodes,) 0 at the root
-    first_child: Ints  # (nodes,) -1 at a leaf
-
-    @classmethod
-    def root(cls, axes: Sequence[Axis], fanout: int = 2) -> Tree:
-        """The tree that is one leaf: the whole domain."""
-        if fanout < 2:
-            raise ValueError(f"expected fanout >= 2, got {fanout}")
-        lo = np.zeros((1, len(axes)), np.int64)
-        hi = np.array([[axis.size for axis in axes]], np.int64)
-        minus = np.array([-1])
-        return cls(tuple(axes), fanout, lo, hi, minus, np.array([0]), minus)
-
-    @classmethod
-    def from_flags(cls, axes: Sequence[Axis], fanout: int, flags: Bools) -> Tree:
-        """The tree behind breadth-first split flags; flags that do not end where the tree ends are refused."""
-        tree = cls.root(axes, fanout)
-        while tree.size <= flags.size:
-            level = tree.level == tree.level[-1]
-            split = level & flags[: tree.size]
-            if not split.any():
-                break
-            children = tree.prospective_children[split]
-            if (children == 1).any():
-                raise ValueError("expected no flag to cut a single code, got one")
-            if tree.size + children.sum() > flags.size:  # before they take memory
-                raise ValueError(f"expected one flag per node, got {flags.size} for a larger tree")
-            tree = tree.split(split)[0]
-        if tree.size != flags.size:
-            raise ValueError(f"expected one flag per node, got {flags.size} for {tree.size} nodes")
-        return tree
 
     @property
     def size(self) -> int:
@@ -68,6 +37,13 @@ class Tree:
     def height(self) -> int:
         """Levels below the root."""
         return int(self.level[-1])
+
+    @cached_property
+    def first_child(self) -> Ints:
+        """The first child of each node; -1 at a leaf."""
+        first = np.full(self.size, -1)
+        first[self.parent[:0:-1]] = np.arange(self.size - 1, 0, -1)  # of several, the last that is written stays
+        return first
 
     @cached_property
     def is_split(self) -> Bools:
@@ -102,6 +78,61 @@ class Tree:
         for start, stop in pairwise(borders.tolist()):
             yield slice(start, stop)
 
+    @cached_property
+    def families(self) -> list[tuple[Ints, slice, Ints]]:
+        """Level by level from the top: the nodes that are split, their children, and where each family starts there."""
+        families = []
+        for level in self.levels():
+            inner = np.flatnonzero(self.is_split[level]) + level.start
+            if inner.size:
+                first = self.first_child[inner]
+                children = slice(int(first[0]), int(first[-1] + self.child_counts[inner[-1]]))
+                families.append((inner, children, first - first[0]))
+        return families
+
+    def children_sum(self, x: Floats) -> Floats:  # (nodes,) -> (nodes,)
+        """s[i] = sum of x over the children of i; 0 at a leaf."""
+        return np.bincount(self.parent[1:], weights=x[1:], minlength=self.size).astype(float, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Tree(NestedBoxes):
+    """A decomposition of a domain that a rule cuts, so that split flags alone fix it (``TreeForm``).
+
+    A node is cut on all attributes at once into at most ``fanout`` parts each, as equal as possible (``Axis.parts``).
+    """
+
+    axes: tuple[Axis, ...]
+    fanout: int
+
+    @classmethod
+    def root(cls, axes: Sequence[Axis], fanout: int = 2) -> Tree:
+        """The tree that is one leaf: the whole domain."""
+        if fanout < 2:
+            raise ValueError(f"expected fanout >= 2, got {fanout}")
+        lo = np.zeros((1, len(axes)), np.int64)
+        hi = np.array([[axis.size for axis in axes]], np.int64)
+        return cls(lo, hi, np.array([-1]), np.array([0]), tuple(axes), fanout)
+
+    @classmethod
+    def from_flags(cls, axes: Sequence[Axis], fanout: int, flags: Bools) -> Tree:
+        """The tree behind breadth-first split flags; flags that do not end where the tree ends are refused."""
+        tree = cls.root(axes, fanout)
+        while tree.size <= flags.size:
+            level = tree.level == tree.level[-1]
+            split = level & flags[: tree.size]
+            if not split.any():
+                break
+            children = tree.prospective_children[split]
+            if (children == 1).any():
+                raise ValueError("expected no flag to cut a single code, got one")
+            if tree.size + children.sum() > flags.size:  # before they take memory
+                raise ValueError(f"expected one flag per node, got {flags.size} for a larger tree")
+            tree = tree.split(split)[0]
+        if tree.size != flags.size:
+            raise ValueError(f"expected one flag per node, got {flags.size} for {tree.size} nodes")
+        return tree
+
     def parts(self, nodes: Ints | Bools) -> Ints:  # -> (k, m)
         """Into how many parts each attribute of these nodes would be cut."""
         lo, hi = self.lo[nodes], self.hi[nodes]
@@ -131,23 +162,20 @@ class Tree:
         """The tree with these leaves of the last level cut: their children come after all other nodes."""
         counts = self.prospective_children[new]
         lo, hi = _children(self, new)
-        first_child = self.first_child.copy()
-        first_child[new] = self.size + np.cumsum(counts) - counts
         return Tree(
-            self.axes,
-            self.fanout,
             np.concatenate([self.lo, lo]),
             np.concatenate([self.hi, hi]),
             np.concatenate([self.parent, np.repeat(new, counts)]),
             np.concatenate([self.level, np.full(len(lo), self.height + 1)]),
-            np.concatenate([first_child, np.full(len(lo), -1)]),
+            self.axes,
+            self.fanout,
         )
 
     def _rebuilt(self, new: Ints) -> tuple[Tree, Ints]:
         """The tree with these leaves of any level cut, and where each old node stands in it."""
         cut = self.is_split.copy()
         cut[new] = True
-        lo, hi, parent, level, first = [self.lo[:1]], [self.hi[:1]], [np.array([-1])], [np.array([0])], []
+        lo, hi, parent, level = [self.lo[:1]], [self.hi[:1]], [np.array([-1])], [np.array([0])]
         place = np.zeros(self.size, np.int64)  # old node -> new node
         old = np.array([0])  # old node behind each new node of the current level; -1 where it is new
         start = 0
@@ -157,7 +185,6 @@ class Tree:
             cuts = np.where(old >= 0, cut[old], False)
             counts = np.zeros(old.size, np.int64)
             counts[cuts] = self.parts(old[cuts]).prod(axis=1)
-            first.append(np.where(cuts, start + old.size + np.cumsum(counts) - counts, -1))
             if not cuts.any():
                 break
             child_lo, child_hi = _children(self, old[cuts])
@@ -170,8 +197,8 @@ class Tree:
             known = np.repeat(np.where(old >= 0, known, -1), counts)
             old = np.where(known >= 0, known + offset, -1)
             start += here.size
-        arrays = (np.concatenate(x) for x in (lo, hi, parent, level, first))
-        return Tree(self.axes, self.fanout, *arrays), place
+        boxes = np.concatenate(lo), np.concatenate(hi)
+        return Tree(*boxes, np.concatenate(parent), np.concatenate(level), self.axes, self.fanout), place
 
     def locate(self, codes: Ints) -> Ints:  # (n, m) -> (n,)
         """The leaf that holds each record."""
@@ -186,10 +213,6 @@ class Tree:
                 offset = offset * parts[:, a] + side
             node[inner] = self.first_child[at] + offset
         return node
-
-    def children_sum(self, x: Floats) -> Floats:  # (nodes,) -> (nodes,)
-        """s[i] = sum of x over the children of i; 0 at a leaf."""
-        return np.bincount(self.parent[1:], weights=x[1:], minlength=self.size).astype(float, copy=False)
 
 
 def _is_mixed(axis: Axis, lo: Ints, hi: Ints) -> Ints:

@@ -3,6 +3,5 @@
 from ahead_ldp.plots.decompositions import plot_tree
 from ahead_ldp.plots.densities import plot_estimate
 from ahead_ldp.plots.intervals import plot_answers
-from ahead_ldp.research.figures.tradeoffs import plot_tradeoff
 
-__all__ = ["plot_answers", "plot_estimate", "plot_tradeoff", "plot_tree"]
+__all__ = ["plot_answers", "plot_estimate", "plot_tree"]

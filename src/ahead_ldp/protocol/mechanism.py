@@ -16,7 +16,8 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text, exact_epsilon, parse_epsilon
 from ahead_ldp.device.partition import Axis
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.oracles import Oracle, Tally
+from ahead_ldp.oracles.base import Oracle
+from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.partitions.partition import Partition
 
 
@@ -104,23 +105,6 @@ def axes_of(schema: Schema, attributes: Sequence[int] | None = None) -> tuple[Ax
     """The axes of some attributes, or of all."""
     chosen = range(len(schema.attributes)) if attributes is None else attributes
     return tuple(Axis.of(schema.attributes[i]) for i in chosen)
-
-
-def finish(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies] = ()) -> Estimate:
-    """The estimate from the waves told so far; the groups of later waves count as empty."""
-    run, waves = mechanism.run(schema), 0
-    try:
-        wave = next(run)
-        while True:
-            told = history[waves] if waves < len(history) else None
-            waves += 1
-            empty = {group: Tally.empty(q.oracle.outcomes) for group, q in wave.items()}
-            wave = run.send(empty if told is None else check_tallies(wave, told))
-    except StopIteration as stop:
-        if waves < len(history):
-            raise ValueError(f"expected the tallies of at most {waves} waves, got {len(history)}") from None
-        estimate: Estimate = stop.value
-        return estimate
 
 
 def check_tallies(wave: Wave, tallies: Tallies) -> Tallies:

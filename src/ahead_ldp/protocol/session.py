@@ -1,26 +1,20 @@
-"""A mechanism in progress, with the public chain of what was asked and told."""
+"""The one driver of a run: a mechanism in progress, with the public chain of what was asked and told."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ahead_ldp.device.canonical import Record, canonical_bytes, digest
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.question import question_record
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.protocol.mechanism import (
-    Mechanism,
-    Question,
-    Tallies,
-    Wave,
-    campaign_record,
-    check_tallies,
-    finish,
-    frozen_digest,
-    tally_record,
-)
+from ahead_ldp.oracles.tally import Tally
+from ahead_ldp.protocol import mechanism as protocol
+from ahead_ldp.protocol.mechanism import Mechanism, Question, Tallies, Wave
+from ahead_ldp.schema.arrays import Floats
 
 NOTHING = "0" * 64  # the digest before anything was frozen
 
@@ -31,12 +25,17 @@ class ReplayMismatch(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Provenance:
-    """Where an estimate comes from. It is a function of these, so they are what is saved of it."""
+    """Where an estimate comes from: what was asked and told, wave by wave. It is all that is saved of an estimate.
+
+    Every wave holds on to the one before it: a session goes on while the estimate of its first waves stays.
+    """
 
     mechanism: Mechanism
     schema: Schema
-    history: tuple[Tallies, ...]
-    campaign: str = ""
+    given: str = ""  # the digest of a service's campaign, richer than our own
+    before: Provenance | None = None  # without the last wave
+    wave: Wave = field(default_factory=dict)  # the last one that was answered
+    tallies: Tallies = field(default_factory=dict)  # its answers
 
     @property
     def method(self) -> str:
@@ -51,98 +50,176 @@ class Provenance:
     @property
     def people(self) -> int:
         """How many people's reports were counted."""
-        return sum(tally.n for told in self.history for tally in told.values())
+        return sum(tally.n for tallies in self.history for tally in tallies.values())
 
-    def record(self) -> Record:
-        """The canonical form: schema, method, every tally with the digest of its question, and the chain's end."""
-        session = Session(self.mechanism, self.schema, self.campaign)
-        waves = []
-        for told in self.history:
-            questions = {group: digest(record) for group, record in session.question_records().items()}
-            waves.append([{"group": g, "tally": tally_record(questions[g], told[g])} for g in sorted(told)])
-            session.tell(told)
+    @cached_property
+    def campaign(self) -> str:
+        """The digest that every question carries."""
+        return self.given or digest(protocol.campaign_record(self.mechanism, self.schema))
+
+    @property
+    def waves(self) -> tuple[Provenance, ...]:
+        """What was known after each wave."""
+        return () if self.before is None else (*self.before.waves, self)
+
+    @property
+    def history(self) -> tuple[Tallies, ...]:
+        """The tallies of each wave."""
+        return tuple(after.tallies for after in self.waves)
+
+    @cached_property
+    def questions(self) -> dict[str, str]:
+        """The digests of the last wave's questions, by group."""
+        return {group: digest(record) for group, record in self.question_records().items()}
+
+    @cached_property
+    def frozen(self) -> str:
+        """The link of the public chain that binds the tallies of all waves to their questions."""
+        if self.before is None:
+            return NOTHING
+        links = {group: digest(record) for group, record in self.tally_records().items()}
+        return protocol.frozen_digest(self.campaign, self.before.frozen, links)
+
+    def then(self, wave: Wave, tallies: Tallies) -> Provenance:
+        """One wave more."""
+        return Provenance(self.mechanism, self.schema, self.given, self, wave, tallies)
+
+    def question_records(self) -> dict[str, Record]:
+        """The canonical forms of the last wave's questions, by group."""
+        return {} if self.before is None else self.before.next_records(self.wave)
+
+    def tally_records(self) -> dict[str, Record]:
+        """The canonical forms of the last wave's tallies, by group."""
+        return {group: protocol.tally_record(asked, self.tallies[group]) for group, asked in self.questions.items()}
+
+    def next_records(self, wave: Wave) -> dict[str, Record]:
+        """The canonical forms of the questions that are asked next, by group."""
+        return {
+            group: question_record(
+                campaign=self.campaign,
+                wave=len(self.waves) + 1,
+                group=group,
+                tallies=self.frozen,
+                epsilon=self.epsilon,
+                attributes=[self.schema.names[i] for i in question.attributes],
+                partition=question.partition.form,
+                law=question.oracle.law,
+            )
+            for group, question in wave.items()
+        }
+
+    def record(self, answers: Floats) -> Record:
+        """The canonical form: schema, method, every tally with the digest of its question, and the chain's end.
+
+        ``answers`` are the estimate's `fingerprint`, by which it is known again.
+        """
+        waves = [
+            [{"group": group, "tally": tally} for group, tally in sorted(after.tally_records().items())]
+            for after in self.waves
+        ]
         return {
             "type": "estimate",
             "version": 1,
-            "campaign": session.campaign,
+            "campaign": self.campaign,
             "schema": self.schema.record(),
             "method": self.mechanism.record(),
             "waves": waves,
-            "frozen": session.frozen,
-            "answers": [repr(float(x)) for x in session.finish().fingerprint()],
+            "frozen": self.frozen,
+            "answers": [repr(float(x)) for x in answers],
             "environment": environment(),
         }
 
 
-@dataclass
 class Session:
-    """The waves of one run: which questions are open, what was told, and the digest that binds it all.
+    """A mechanism stepped through its waves, whoever answers: the open questions, what was told, and the estimate.
 
     ``campaign`` is the digest that every question carries; a service passes its own, richer record's.
     """
 
-    mechanism: Mechanism
-    schema: Schema
-    campaign: str = ""
-    number: int = 0
-    wave: Wave = field(default_factory=dict)
-    frozen: str = NOTHING
-    history: list[Tallies] = field(default_factory=list)
-    estimate: Estimate | None = None
-
-    def __post_init__(self) -> None:
+    def __init__(self, mechanism: Mechanism, schema: Schema, campaign: str = "") -> None:
         """Ask the mechanism for its first wave."""
-        self.campaign = self.campaign or digest(campaign_record(self.mechanism, self.schema))
-        self._run = self.mechanism.run(self.schema)
+        self.mechanism, self.schema = mechanism, schema
+        self.provenance = Provenance(mechanism, schema, campaign)
+        self.wave: Wave = {}  # the open questions; none when the run has ended
+        self.estimate: Estimate | None = None  # when it has
+        self._so_far: Estimate | None = None  # of a run that has not
+        self._run = mechanism.run(schema)
         self._advance(None)
+
+    @classmethod
+    def told(cls, mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> Session:
+        """A session after these waves."""
+        session = cls(mechanism, schema)
+        for waves, tallies in enumerate(history):
+            if not session.is_open:
+                raise ValueError(f"expected the tallies of at most {waves} waves, got {len(history)}")
+            session.tell(tallies)
+        return session
+
+    @property
+    def campaign(self) -> str:
+        """The digest that every question carries."""
+        return self.provenance.campaign
+
+    @property
+    def frozen(self) -> str:
+        """The digest that binds everything told so far."""
+        return self.provenance.frozen
+
+    @property
+    def history(self) -> list[Tallies]:
+        """The tallies of the closed waves."""
+        return list(self.provenance.history)
 
     @property
     def is_open(self) -> bool:
         """Whether questions wait for tallies."""
         return self.estimate is None
 
+    @property
+    def number(self) -> int:
+        """The open wave, from 1; the last one when the run has ended."""
+        return len(self.provenance.waves) + self.is_open
+
+    def answered(self) -> list[tuple[Question, Tally]]:
+        """Every question of the closed waves with its tally."""
+        waves = self.provenance.waves
+        return [(question, after.tallies[group]) for after in waves for group, question in after.wave.items()]
+
     def question_records(self) -> dict[str, Record]:
         """The canonical forms of the open questions, by group."""
-        return {group: self._question_record(group, question) for group, question in self.wave.items()}
+        return self.provenance.next_records(self.wave)
 
     def tell(self, tallies: Tallies) -> None:
         """Close the wave with these tallies and go on to the next, or to the estimate."""
         if not self.is_open:
             raise ValueError("expected an open wave, but the run has ended")
-        check_tallies(self.wave, tallies)
-        records = self.question_records()
-        links = {group: digest(tally_record(digest(records[group]), tallies[group])) for group in tallies}
-        self.frozen = frozen_digest(self.campaign, self.frozen, links)
-        self.history.append(tallies)
+        protocol.check_tallies(self.wave, tallies)
+        self.provenance = self.provenance.then(self.wave, tallies)
+        self._so_far = None
         self._advance(tallies)
 
     def finish(self) -> Estimate:
         """The estimate from the waves told so far, later ones left empty. The session itself stays as it is."""
         if self.estimate is not None:
             return self.estimate
-        return finish(self.mechanism, self.schema, self.history).attach(self._provenance())
+        if self._so_far is None:
+            self._so_far = finish(self.mechanism, self.schema, self.history).attach(self.provenance)
+        return self._so_far
 
     def _advance(self, tallies: Tallies | None) -> None:
         try:
             self.wave = next(self._run) if tallies is None else self._run.send(tallies)
-            self.number += 1
         except StopIteration as stop:
-            self.wave, self.estimate = {}, stop.value.attach(self._provenance())
+            self.wave, self.estimate = {}, stop.value.attach(self.provenance)
 
-    def _provenance(self) -> Provenance:
-        return Provenance(self.mechanism, self.schema, tuple(self.history), self.campaign)
 
-    def _question_record(self, group: str, question: Question) -> Record:
-        return question_record(
-            campaign=self.campaign,
-            wave=self.number,
-            group=group,
-            tallies=self.frozen,
-            epsilon=epsilon_text(self.mechanism.epsilon),
-            attributes=[self.schema.names[i] for i in question.attributes],
-            partition=question.partition.form,
-            law=question.oracle.law,
-        )
+def finish(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies] = ()) -> Estimate:
+    """The estimate from the waves told so far; the groups of later waves count as empty."""
+    session = Session.told(mechanism, schema, history)
+    while session.estimate is None:
+        session.tell({group: Tally.empty(question.oracle.outcomes) for group, question in session.wave.items()})
+    return session.estimate
 
 
 def replay(

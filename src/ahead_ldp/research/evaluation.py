@@ -24,7 +24,8 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.mechanisms import MECHANISMS, Epsilon, default_method, make_mechanism
-from ahead_ldp.protocol.mechanism import Mechanism, finish
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import Workload, true_answers, true_answers_from_records
 

@@ -3,16 +3,9 @@
 import numpy as np
 import pytest
 
-from ahead_ldp.estimates.solvers.max_entropy import (
-    attributes_of,
-    block_map,
-    features,
-    fitted,
-    is_feasible,
-    solve,
-    weighted_update,
-)
+from ahead_ldp.estimates.solvers.max_entropy import attributes_of, block_map, solve, weighted_update
 from tests.reference import in_out_cells as slow
+from tests.reference.feasibility import features, fitted, is_feasible
 
 
 def distributions(q: int, count: int, seed: int, even: float = 1.0) -> np.ndarray:

@@ -13,7 +13,8 @@ from ahead_ldp.mechanisms.adaptive.estimates import AdaptiveEstimate
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.mechanisms.square_wave.sw import SW
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol.mechanism import Question, finish
+from ahead_ldp.protocol.mechanism import Question
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, point_workload, random_workload, true_answers
 from tests.support import PASS, Recorded, examples, schema_of

@@ -16,7 +16,8 @@ from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
 from ahead_ldp.oracles import OUE, Tally
 from ahead_ldp.partitions.covers import cover_weights
 from ahead_ldp.partitions.trees import Tree
-from ahead_ldp.protocol.mechanism import Question, axes_of, finish
+from ahead_ldp.protocol.mechanism import Question, axes_of
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema, codes, nominal
 from ahead_ldp.schema.workloads import Workload
 from tests.mechanisms.populations import bumpy, cells_of, spread, whole

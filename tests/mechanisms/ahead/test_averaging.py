@@ -16,7 +16,7 @@ from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
 from ahead_ldp.oracles import LinearOracle, make_oracle
 from ahead_ldp.partitions.covers import cover_weights
 from ahead_ldp.partitions.trees import Tree
-from ahead_ldp.protocol.mechanism import finish
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.workloads import Workload, true_answers
 from tests.reference.averaging import covariance, linear_map
 from tests.support import LINEAR, PASS, examples, random_boxes, schema_of

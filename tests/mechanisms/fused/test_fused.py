@@ -11,7 +11,7 @@ from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.mechanisms.fused.fused import Fused
 from ahead_ldp.mechanisms.grids.hdg import HDG
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol.mechanism import finish
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.research.evaluation import Task, run_trial
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, fixed_volume_workload, point_workload, random_workload, true_answers

@@ -13,7 +13,7 @@ from ahead_ldp.mechanisms.grids.calm import CALM, choose_marginals, covering_set
 from ahead_ldp.mechanisms.grids.grid_consistency import Grid, agreements, make_consistent, shared_attributes
 from ahead_ldp.mechanisms.grids.marginal_estimates import MarginalEstimate
 from ahead_ldp.oracles import GRR, OUE, Tally
-from ahead_ldp.protocol.mechanism import finish
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema, codes
 from ahead_ldp.schema.workloads import Workload, point_workload, true_answers
 from tests.mechanisms.populations import bumpy, cells_of, random_ranges, schema_of, spread, whole

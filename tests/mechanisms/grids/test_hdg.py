@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 from ahead_ldp.device import Axis
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.estimates.solvers.proportional_fitting import proportional_fit
 from ahead_ldp.estimates.solvers.slabs import Slabs
-from ahead_ldp.estimates.solvers.weighted_update import in_out_cells, proportional_fit, weighted_update
+from ahead_ldp.estimates.solvers.weighted_update import in_out_cells
 from ahead_ldp.mechanisms.grids.grid_consistency import Agreement, Grid, agreements, make_consistent
 from ahead_ldp.mechanisms.grids.grid_estimates import GridEstimate
 from ahead_ldp.mechanisms.grids.hdg import HDG, TDG, adaptive_oracle, nested_borders
 from ahead_ldp.oracles import OUE, Tally
-from ahead_ldp.protocol.mechanism import Mechanism, finish
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, true_answers
 from tests.mechanisms.populations import bumpy, cells_of, random_ranges, schema_of, spread, whole
@@ -80,6 +82,11 @@ def test_columns_of_one_attribute_nest_in_those_of_the_pairs(size, g2, factor, n
 
 
 # The slow versions.
+
+
+def weighted_update(pair_answers: np.ndarray, q: int, *args, **kwargs) -> np.ndarray:
+    """Answers to queries on q attributes from the answers of their pairs: the cell that is inside on all."""
+    return in_out_cells(pair_answers, q, *args, **kwargs)[:, 0]
 
 
 @pytest.mark.parametrize("q", [2, 3, 4, 5])

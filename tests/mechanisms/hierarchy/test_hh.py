@@ -11,7 +11,7 @@ from ahead_ldp.device import Axis
 from ahead_ldp.engines.collection import run_collection
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.solvers.norm_sub import nearest_in_simplex
-from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares, nearest_family
+from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares
 from ahead_ldp.mechanisms.hierarchy.hh import HH
 from ahead_ldp.mechanisms.hierarchy.hierarchies import Hierarchy
 from ahead_ldp.mechanisms.hierarchy.hierarchy_estimates import LeastSquaresEstimate
@@ -86,10 +86,10 @@ def test_nodes_without_precision_are_left_to_the_others_and_to_volume(size, fano
 
 @examples(60)
 @given(children=st.integers(1, 8), total=st.floats(0, 2), seed=st.integers(0, 2**32))
-def test_nearest_family_is_the_nearest(children, total, seed):
+def test_the_nearest_family_is_the_nearest(children, total, seed):
     rng = np.random.default_rng(seed)
     z, v = rng.normal(size=(5, children)), 0.2 + rng.random((5, children))
-    found = nearest_family(z, v, np.full(5, total))
+    found = nearest_in_simplex(z, np.full(5, total), v)
     assert (found >= 0).all()
     np.testing.assert_allclose(found.sum(axis=1), total, atol=1e-9)
     shift = (z - found) / v  # the same for all positive entries, and at least that needed for those at 0
@@ -97,7 +97,7 @@ def test_nearest_family_is_the_nearest(children, total, seed):
         positive = row > 1e-12
         assert np.ptp(s[positive]) < 1e-9 if positive.any() else total < 1e-9
         assert (s[~positive] <= s[positive].min(initial=np.inf) + 1e-9).all()
-    even = nearest_family(z, np.ones_like(z), np.full(5, total))
+    even = nearest_in_simplex(z, np.full(5, total), np.ones_like(z))
     np.testing.assert_allclose(even, [nearest_in_simplex(row, total) for row in z], atol=1e-9)
 
 

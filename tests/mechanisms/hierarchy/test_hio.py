@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from ahead_ldp.device import Axis
 from ahead_ldp.engines.collection import run_collection
 from ahead_ldp.engines.simulation import Population, run_simulation
-from ahead_ldp.estimates.densities import inside
 from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.mechanisms.hierarchy.hierarchies import Hierarchy, LevelMeasurement, Measured, ProductLeastSquares
 from ahead_ldp.mechanisms.hierarchy.hierarchy_estimates import CoverEstimate, LeastSquaresEstimate
 from ahead_ldp.mechanisms.hierarchy.hio import HIO
 from ahead_ldp.oracles import OUE
+from ahead_ldp.partitions.shares import code_shares
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, true_answers
 from tests.mechanisms.one_wave import (
@@ -80,7 +80,7 @@ def test_least_squares_is_that_of_the_full_matrix(axes, fanout, seed):
 
     boxes = random_boxes([axis.size for axis in axes], 5, rng)
     estimate = LeastSquaresEstimate.of(schema_like(axes), found, non_negative=False)
-    sides = [inside(boxes[:, a], axis.size) for a, axis in enumerate(axes)]
+    sides = [code_shares(boxes[:, a], axis.size) for a, axis in enumerate(axes)]
     terms, _ = solution.coefficients(sides)
     zero = ProductLeastSquares(found, solution.passes, np.zeros_like(found.values))
     constant = LeastSquaresEstimate(estimate.schema, False, zero.leaves(), zero)._values(boxes)

@@ -15,7 +15,7 @@ from ahead_ldp.mechanisms.piecewise.pripl import PriPL
 from ahead_ldp.mechanisms.piecewise.privnud import PrivNUD
 from ahead_ldp.mechanisms.piecewise.segment_masses import average, fit_jointly, least_squares_on_simplex
 from ahead_ldp.oracles import GRR, OUE, SS, SW, Tally
-from ahead_ldp.protocol.mechanism import finish
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema, codes, nominal
 from ahead_ldp.schema.workloads import Workload, fixed_volume_workload, random_workload, true_answers
 from tests.reference import interval_trees as slow
@@ -92,13 +92,13 @@ def test_query_weights_are_those_of_enumeration():
     found = query_weights(tree)
     for i in range(1, tree.size):
         p = tree.parent[i]
-        expected = slow.uses(tree.lo[i], tree.hi[i], (tree.lo[p], tree.hi[p]), 8) / 36
+        expected = slow.uses(tree.lo[i, 0], tree.hi[i, 0], (tree.lo[p, 0], tree.hi[p, 0]), 8) / 36
         assert found[i] == pytest.approx(expected)
 
 
 def test_expected_error_is_that_of_enumeration():
     tree = IntervalTree.of([(0, 12), (0, 3), (3, 12), (3, 4), (4, 12), (4, 9), (9, 12)])
-    assert expected_error(tree) == pytest.approx(slow.expected_error(tree.lo, tree.hi, tree.parent))
+    assert expected_error(tree) == pytest.approx(slow.expected_error(tree.lo[:, 0], tree.hi[:, 0], tree.parent))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -112,7 +112,7 @@ def test_inner_nodes_go_one_by_one_while_that_lowers_the_error(seed):
         if slow.error_of(fewer) < best * (1 - 1e-9):
             nodes, best = fewer, slow.error_of(fewer)
     tree = grow_tree(borders)
-    assert sorted(zip(tree.lo.tolist(), tree.hi.tolist(), strict=True)) == sorted(nodes)
+    assert sorted(zip(tree.lo[:, 0].tolist(), tree.hi[:, 0].tolist(), strict=True)) == sorted(nodes)
 
 
 @pytest.mark.parametrize("slots", [8, 12, 60])
@@ -124,9 +124,9 @@ def test_every_slot_tiles_the_domain_and_paths_share_evenly(slots):
         assert tree.lo[nodes[0]] == 0
         assert tree.hi[nodes[-1]] == 64
         assert (tree.hi[nodes[:-1]] == tree.lo[nodes[1:]]).all()
-    assert (stop[tree.leaves] == slots).all()
+    assert (stop[tree.segments] == slots).all()
     for i in range(1, tree.size):
-        assert abs((stop[i] - start[i]) - (slots - start[i]) / tree.height[i]) <= 0.5 or stop[i] - start[i] == 1
+        assert abs((stop[i] - start[i]) - (slots - start[i]) / tree.heights[i]) <= 0.5 or stop[i] - start[i] == 1
 
 
 def test_too_few_slots_are_refused():
@@ -180,18 +180,18 @@ def test_errors_of_the_masses_are_the_spread_of_repetitions(estimator):
     rng, wave = np.random.default_rng(5), SW.make(1.5, d)
     weights = np.array([[1.0, 0, 0, 0], [1, 1, 0, 0], [0.5, 1, 1, 0], [0, 0, 1, 0.25]])
     shapes = np.repeat(np.eye(4), [2, 3, 5, 6], axis=1) / np.array([[2], [3], [5], [6]])
-    truth = weights @ (tree.length[tree.leaves] / d)
+    truth = weights @ (tree.volume[tree.segments] / d)
     off, claimed = [], []
     for _ in range(reps):
         parts = rng.multinomial(histogram, [0.2, *[0.1] * 8]).T
         reports = []
         for nodes, part in zip(tiles, parts[1:], strict=True):
             oracle = OUE.make(1.5, nodes.size)
-            told = oracle.simulate(np.add.reduceat(part, tree.lo[nodes]), rng)
+            told = oracle.simulate(np.add.reduceat(part, tree.lo[nodes, 0]), rng)
             reports.append(NodeReport(nodes, oracle.estimate(told), told.n, oracle))
         told = wave.simulate(parts[0], rng)
         if estimator == "joint":
-            masses = fit_jointly(tree, reports, wave, told, shapes, tree.length[tree.leaves] / d)
+            masses = fit_jointly(tree, reports, wave, told, shapes, tree.volume[tree.segments] / d)
         else:
             masses = average(tree, reports, None, 0.0, int(parts[1:].sum()))
         off.append(weights @ masses.values - truth)

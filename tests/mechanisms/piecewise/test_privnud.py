@@ -8,12 +8,13 @@ import pytest
 
 from ahead_ldp.device import Axis
 from ahead_ldp.engines.simulation import Population, run_simulation
-from ahead_ldp.estimates.solvers.norm_sub import norm_sub
+from ahead_ldp.estimates.solvers.norm_sub import nearest_in_simplex, norm_sub
+from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares
 from ahead_ldp.mechanisms.piecewise.fanout_plan import best_fanouts, containing, fanout_cost, levels_below, plan
-from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree, TwoPass, family_projection
+from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree
 from ahead_ldp.mechanisms.piecewise.privnud import PrivNUD, level_norm_sub, planned
 from ahead_ldp.oracles import OUE, Tally
-from ahead_ldp.protocol.mechanism import finish
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema, codes
 from ahead_ldp.schema.workloads import Workload, random_workload, true_answers
 from tests.reference import interval_trees as slow
@@ -168,36 +169,36 @@ def test_two_passes_are_generalised_least_squares(seed):
     tree = random_tree(rng)
     own, precision = rng.normal(0.1, 0.1, tree.size), rng.uniform(0.5, 3, tree.size)
     precision[0] = 0.0
-    inner = np.flatnonzero(~tree.is_leaf[1:]) + 1
+    inner = np.flatnonzero(tree.is_split[1:]) + 1
     precision[inner[: inner.size // 2]] = 0.0  # some nodes were never asked about
-    passes = TwoPass.of(tree, precision)
-    fitted = passes.fit(own, non_negative=False)
-    np.testing.assert_allclose(fitted[tree.leaves], slow.consistent(tree.inside, own, precision), atol=1e-10)
-    np.testing.assert_allclose(fitted, fitted[tree.leaves] @ tree.inside, atol=1e-12)
+    passes = TreeLeastSquares.of(tree, precision)
+    fitted = passes.solve(own)
+    np.testing.assert_allclose(fitted[tree.segments], slow.consistent(tree.inside, own, precision), atol=1e-10)
+    np.testing.assert_allclose(fitted, fitted[tree.segments] @ tree.inside, atol=1e-12)
     weights = rng.normal(size=(3, tree.size))
-    moved = passes.fit(own + 1e-3 * np.eye(tree.size)[5 % tree.size], non_negative=False)
-    slope = passes.transpose(weights)[:, 5 % tree.size]
+    moved = passes.solve(own + 1e-3 * np.eye(tree.size)[5 % tree.size])
+    slope = passes.coefficients(weights)[0][:, 5 % tree.size]
     np.testing.assert_allclose(weights @ (moved - fitted), 1e-3 * slope, atol=1e-12)
 
 
 def test_nodes_nobody_was_asked_about_share_what_is_left_by_length():
     tree = IntervalTree.of([(0, 10), (0, 4), (4, 6), (6, 10)])
-    passes = TwoPass.of(tree, np.array([0.0, 2.0, 0.0, 0.0]))
-    np.testing.assert_allclose(passes.fit(np.array([1.0, 0.4, 0.9, 0.9])), [1.0, 0.4, 0.2, 0.4])
-    np.testing.assert_allclose(passes.fit(np.array([1.0, 1.4, 0.9, 0.9])), [1.0, 1.0, 0.0, 0.0])
+    passes = TreeLeastSquares.of(tree, np.array([0.0, 2.0, 0.0, 0.0]))
+    np.testing.assert_allclose(passes.solve_non_negative(np.array([1.0, 0.4, 0.9, 0.9])), [1.0, 0.4, 0.2, 0.4])
+    np.testing.assert_allclose(passes.solve_non_negative(np.array([1.0, 1.4, 0.9, 0.9])), [1.0, 1.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_family_projection_is_the_nearest_point(seed):
+def test_a_scaled_projection_is_the_nearest_point(seed):
     rng = np.random.default_rng(seed)
     z, share, total = rng.normal(0.1, 0.4, 6), rng.uniform(0.2, 2, 6), 0.7
-    x = family_projection(z, share, total)
+    x = nearest_in_simplex(z, total, share)
     assert x.min() >= 0
     assert x.sum() == pytest.approx(total)
     slope = (x - z) / share  # optimal: equal where x > 0, larger where x = 0
     assert np.ptp(slope[x > 0]) < 1e-9
     assert (slope[x == 0] >= slope[x > 0].max() - 1e-9).all()
-    np.testing.assert_allclose(family_projection(z, np.ones(6), total), norm_sub(z, total), atol=1e-12)
+    np.testing.assert_allclose(nearest_in_simplex(z, total, np.ones(6)), norm_sub(z, total), atol=1e-12)
 
 
 def test_levels_are_made_non_negative_with_the_sum_above():

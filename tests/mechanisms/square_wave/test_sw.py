@@ -9,11 +9,11 @@ from ahead_ldp.engines.collection import run_collection
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.mechanisms.hierarchy.dht import DHT
 from ahead_ldp.mechanisms.hierarchy.hh import HH
-from ahead_ldp.mechanisms.square_wave.repeated_em import em_rows
 from ahead_ldp.mechanisms.square_wave.sw import SW
 from ahead_ldp.mechanisms.square_wave.wave_estimates import WaveEstimate, apportion
 from ahead_ldp.oracles import SW as SquareWave
-from ahead_ldp.protocol.mechanism import Mechanism, finish
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import prefix_workload, true_answers
 from tests.mechanisms.one_wave import check_any_numbers, check_record, ranges
@@ -50,7 +50,7 @@ def test_rows_are_what_em_finds_alone(smooth):
     oracle, rng = SquareWave.make(1.0, 50), np.random.default_rng(3)
     tallies = [oracle.simulate(beta_5_2(50, n), rng) for n in (100, 1000, 20_000)]
     counts = np.stack([*(t.counts for t in tallies), np.zeros(oracle.outcomes, np.int64)])
-    found = em_rows(oracle, counts, smooth=smooth, tolerance=1e-3)
+    found = oracle.em_rows(counts, smooth=smooth, tolerance=1e-3)
     for row, tally in zip(found, tallies, strict=False):
         np.testing.assert_allclose(row, oracle.em(tally, smooth=smooth), atol=1e-10)
     np.testing.assert_allclose(found[-1], 1 / 50)

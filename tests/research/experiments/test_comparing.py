@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from ahead_ldp.cli import main
-from ahead_ldp.research.experiments.cells import Data
 from ahead_ldp.research.experiments.comparing import comparison, fitting, overall, recommend
-from ahead_ldp.research.experiments.measuring import Outcome
-from ahead_ldp.research.experiments.table import Measured
+from ahead_ldp.research.experiments.journal import Outcome
+from ahead_ldp.research.experiments.plan import Data
+from ahead_ldp.research.experiments.results import Measured
 from ahead_ldp.schema.attributes import as_schema
 
 

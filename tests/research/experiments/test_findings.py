@@ -5,14 +5,21 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ahead_ldp.research.experiments.cells import Cell, Data, paper_theta
 from ahead_ldp.research.experiments.findings import FINDINGS
-from ahead_ldp.research.experiments.measuring import Outcome
+from ahead_ldp.research.experiments.journal import Outcome
 from ahead_ldp.research.experiments.paper import FIGURES
-from ahead_ldp.research.experiments.rules import Evidence
-from ahead_ldp.research.experiments.table import Measured
+from ahead_ldp.research.experiments.plan import Cell, Data, paper_theta
+from ahead_ldp.research.experiments.results import (
+    Evidence,
+    Measured,
+    View,
+    clearly_above,
+    crossing,
+    geometric,
+    rank_correlation,
+    spread,
+)
 from ahead_ldp.research.experiments.verdicts import Finding, judge
-from ahead_ldp.research.experiments.views import View, clearly_above, crossing, geometric, rank_correlation, spread
 from tests.research.experiments.ideal import ideal_view
 
 BY_NAME = {finding.name: finding for finding in FINDINGS}

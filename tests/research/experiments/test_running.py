@@ -14,16 +14,15 @@ import pytest
 from ahead_ldp.cli import main
 from ahead_ldp.engines.simulation import run_simulation
 from ahead_ldp.research.experiments import journal
-from ahead_ldp.research.experiments.cells import Cell, Data, rng_of
 from ahead_ldp.research.experiments.complexity import Setting, growth, measure_apart, measure_here, settings
-from ahead_ldp.research.experiments.costs import estimate, seconds
 from ahead_ldp.research.experiments.counting import count
-from ahead_ldp.research.experiments.local import Problems, run_cells, run_here
-from ahead_ldp.research.experiments.measuring import Outcome, draw_queries, prepare, run_cell
+from ahead_ldp.research.experiments.journal import Outcome
+from ahead_ldp.research.experiments.local import Problems, estimate, run_cells, run_here, seconds
+from ahead_ldp.research.experiments.measuring import draw_queries, prepare, run_cell
 from ahead_ldp.research.experiments.paper import FIGURES, make_plan
-from ahead_ldp.research.experiments.plan import all_cells
+from ahead_ldp.research.experiments.plan import Cell, Data, all_cells, rng_of
+from ahead_ldp.research.experiments.results import Measured, write_tables
 from ahead_ldp.research.experiments.sizes import FULL, QUICK
-from ahead_ldp.research.experiments.table import Measured, write_tables
 from ahead_ldp.research.experiments.unprocessed import UnprocessedAHEAD
 
 ZIPF = Data("zipf", (64,), 20_000)

@@ -9,8 +9,8 @@ import urllib.request
 import numpy as np
 import pytest
 
-from ahead_ldp.service.dashboard.login import COOKIE, Visitor
-from ahead_ldp.service.dashboard.rendering import HERE
+from ahead_ldp.service.dashboard.login import COOKIE
+from ahead_ldp.service.dashboard.rendering import HERE, Visitor
 from tests.js.test_npm import JS
 from tests.needs import needed
 from tests.service.browser.conftest import SHOTS, ages, sign_in

@@ -10,10 +10,10 @@ from ahead_ldp.service.campaigns.closing import SCREENS, Closer
 from ahead_ldp.service.campaigns.directory import Directory
 from ahead_ldp.service.campaigns.jobs import Jobs
 from ahead_ldp.service.campaigns.lifecycle import Close, Extend, Wait, due
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.screening.screens import Screen, WaveScreens
 from ahead_ldp.service.server.app import create_app
 from ahead_ldp.service.server.config import Settings
-from ahead_ldp.service.server.problems import Problem
 from ahead_ldp.service.store import QuestionState, WaveRow, WaveState
 from tests.service.server.harness import ages, batch, bench, problem, refusals, reports
 
@@ -383,7 +383,7 @@ def test_two_closers_at_once_close_once(service):
     errors, outcomes = [], []
 
     def close():
-        closer = Closer(service.store, Directory(service.store), service.clock, 6.0, 1 << 16)
+        closer = Closer(service.store, Directory(service.store).terms, service.clock, 6.0, 1 << 16)
         try:
             outcomes.append(closer.close(campaign, 1))
         except Problem as error:

@@ -2,6 +2,7 @@
 
 Refused means: neither consent nor the value was asked for, nothing was uploaded, nothing was charged, and what the
 server could observe is the same for every value. Each attack is one entry; the same machinery accepts an honest server.
+An attribute that the owner has not mapped to a field is refused after consent, for that is when it is mapped.
 """
 
 import hashlib
@@ -38,12 +39,14 @@ def respond(server: FakeServer, ledger: Ledger, code: object, policy: OwnerPolic
     return mine.answer(server.name, lambda offer: True, lambda offer: {"pay": code, "age": 1, "town": 1})
 
 
-def attempt(server: FakeServer, ledger: Ledger, policy: OwnerPolicy = POLICY, **options: Any) -> tuple[str, list[Any]]:
+def attempt(
+    server: FakeServer, ledger: Ledger, policy: OwnerPolicy = POLICY, consent: Any = never, **options: Any
+) -> tuple[str, list[Any]]:
     """How a server is refused: the message, and what it saw."""
     before = (ledger.spent(), ledger.entries())
     mine = Client(server, ledger, policy, jitter_s=0, **options)
     with pytest.raises(REFUSALS) as caught:
-        mine.answer(server.name, never, never)
+        mine.answer(server.name, consent, never)
     assert (ledger.spent(), ledger.entries()) == before
     assert not any(method == "POST" for method, _, _ in server.log)
     return f"{type(caught.value).__name__}: {caught.value}", server.log
@@ -363,18 +366,32 @@ def test_a_pair_charges_both_fields_and_a_spent_one_blocks():
         (OwnerPolicy("0.5", fields=POLICY.fields), {}),
         (OwnerPolicy("1", max_cells=1, fields=POLICY.fields), {}),
         (OwnerPolicy("1", least_group=11, fields=POLICY.fields), {}),
-        (OwnerPolicy("1", fields={}), {}),
-        (OwnerPolicy("1", fields={"wage": "salary"}), {}),
         (OwnerPolicy("1", fields=POLICY.fields, limits={"salary": "0.99"}), {}),
         (POLICY, {"epsilon": "1.01"}),
         (POLICY, {"minimum": 9}),
-        (POLICY, {"schema": as_schema("health=integer,0,15")}),
     ],
-    ids=["epsilon", "cells", "group", "no field", "other field", "lifetime", "dearer", "smaller groups", "renamed"],
+    ids=["epsilon", "cells", "group", "lifetime", "dearer", "smaller groups"],
 )
 def test_what_the_owner_does_not_allow_is_refused(policy, campaign):
     ledger = Ledger(None)
     attempt(FakeServer(make_campaign(**campaign)), ledger, policy)
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("policy", "campaign"),
+    [
+        (OwnerPolicy("1", fields={}), {}),
+        (OwnerPolicy("1", fields={"wage": "salary"}), {}),
+        (POLICY, {"schema": as_schema("health=integer,0,15")}),
+    ],
+    ids=["no field", "other field", "renamed"],
+)
+def test_an_attribute_that_is_no_field_of_the_owner_is_refused_after_consent_and_before_the_value(policy, campaign):
+    ledger, asked = Ledger(None), []
+    refusal, _ = attempt(FakeServer(make_campaign(**campaign)), ledger, policy, lambda offer: asked.append(1) or True)
+    assert "which field" in refusal
+    assert asked == [1]
     ledger.close()
 
 
@@ -392,7 +409,7 @@ def test_one_attribute_of_the_schema_that_the_owner_does_not_know_blocks_every_g
     policy = OwnerPolicy("1", max_cells=64, fields={"pay": "salary", "age": "age"})
     for _ in range(8):
         ledger = Ledger(None)
-        assert "town" in attempt(FakeServer(pairs_campaign()), ledger, policy)[0]
+        assert "town" in attempt(FakeServer(pairs_campaign()), ledger, policy, lambda offer: True)[0]
         ledger.close()
 
 

@@ -10,7 +10,7 @@ from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, Header
 from ahead_ldp.device.refusals import QuestionRefused
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.mechanisms import mechanism_from_record
-from ahead_ldp.protocol.mechanism import finish
+from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.client import Answer, OwnerPolicy, Unreachable
 from ahead_ldp.service.client import fleet as fleet_module

@@ -16,7 +16,7 @@ import time
 import pytest
 
 from ahead_ldp.cli import main
-from ahead_ldp.cli.respond import introduction, parse_value
+from ahead_ldp.cli.participant import introduction, parse_value
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import ValueRefused
 from ahead_ldp.schema.attributes import as_schema
@@ -275,7 +275,7 @@ def test_introduction_says_what_was_spent():
     question = check_wave_bytes(server.wave(), server.campaign, 1, OwnerPolicy("1"))["1"]
     with Ledger(None) as ledger:
         ledger.reserve("aa" * 32, 1, "g", "q", ["salary"], question.epsilon, {})
-        text = introduction(Offer(server.campaign, 1, "1", question, ("salary",), ledger.spent()))
+        text = introduction(Offer(server.campaign, question, ("salary",), ledger.spent()))
     assert "salary was reported 1 times before" in text
     assert "kept for 30 days" in text
 

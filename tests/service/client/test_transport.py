@@ -189,7 +189,7 @@ def test_the_client_is_the_standard_library_and_the_device():
 import sys
 class Only:
     def find_spec(self, name, path=None, target=None):
-        own = name in ("ahead_ldp", "ahead_ldp.estimates.pictures")
+        own = name in ("ahead_ldp", "ahead_ldp.estimates", "ahead_ldp.estimates.pictures", "ahead_ldp.service")
         own = own or (name + ".").startswith(("ahead_ldp.device.", "ahead_ldp.service.client."))
         if not own and name.partition(".")[0] not in sys.stdlib_module_names:
             raise ImportError(name + " is blocked")

@@ -7,12 +7,12 @@ from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.oracles import ORACLES, Tally, make_oracle
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.attributes import as_schema
-from ahead_ldp.service.screening.attacks import attacked_wave, plain
 from ahead_ldp.service.screening.cooccurrence import pair_deviates, pair_screens, support
 from ahead_ldp.service.screening.deviates import chi_square, largest_of, unskewed, wilson_hilferty
 from ahead_ldp.service.screening.joint_fit import joint_fit, told
 from ahead_ldp.service.screening.manipulation import influence, manipulation
 from ahead_ldp.service.screening.screens import FEWEST, screen_wave
+from tests.service.screening.attacks import attacked_wave, plain
 
 HOLD_Z = 6.0
 TARGETS = np.arange(4)
@@ -240,8 +240,8 @@ def test_one_report_moves_a_cell_by_at_most_its_influence(name):
 def test_the_bound_is_shown_for_both_ways_to_spread_fakes():
     session, tallies = honest_session("ahead", ["x=integer,0,7"], 300, 1)
     session.tell(tallies)
-    found = manipulation(session, "none")
+    found = manipulation([told(session)], "none")
     assert found["group_can_be_chosen"]
     for bound in found["largest_shift_of_a_cell"]:
         assert 0 < bound["spread"] <= bound["one_group"] <= 1
-    assert not manipulation(session, "blind")["group_can_be_chosen"]
+    assert not manipulation([told(session)], "blind")["group_can_be_chosen"]

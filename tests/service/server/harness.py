@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ahead_ldp.device.campaign import Campaign, check_wave, pick_group
+from ahead_ldp.device.campaign import Campaign, check_wave
 from ahead_ldp.device.frames import Header, Report, encode_batch
 from ahead_ldp.device.question import Policy, Question
+from ahead_ldp.device.tokens import pick_group
 from ahead_ldp.service.server.app import Application, create_app
 from ahead_ldp.service.server.config import Settings
 from ahead_ldp.service.store import SQLiteStore

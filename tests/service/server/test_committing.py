@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.committing import Committer, Part, write_joined
 from ahead_ldp.service.server.metrics import Metrics
-from ahead_ldp.service.server.problems import Problem
 from ahead_ldp.service.store import StoreUnavailable
 
 WAIT_S = 30

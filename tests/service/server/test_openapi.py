@@ -5,9 +5,9 @@ import re
 import pytest
 
 from ahead_ldp.device.refusals import Reason
-from ahead_ldp.service.server.control import routers
+from ahead_ldp.service.campaigns.problems import KINDS, MEDIA_TYPE, Problem
+from ahead_ldp.service.server.app import routers
 from ahead_ldp.service.server.openapi import UPLOAD_PATH
-from ahead_ldp.service.server.problems import KINDS, MEDIA_TYPE, Problem
 from tests.service.server.harness import TEXTS, ages, bench, problem
 
 

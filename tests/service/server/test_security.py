@@ -8,7 +8,7 @@ import os
 import pytest
 
 from ahead_ldp.device.frames import Report
-from ahead_ldp.service.server import logs
+from ahead_ldp.service.campaigns import logs
 from ahead_ldp.service.server.auth import bearer, new_token, token_hash
 from ahead_ldp.service.server.limits import RateLimit
 from tests.service.server.asgi import ADDRESS

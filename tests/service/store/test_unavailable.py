@@ -63,9 +63,8 @@ def test_a_limit_on_file_size_refuses_and_leaves_a_whole_store(path):
     """As a full disk does it: a write in the middle of a commit fails."""
     script = f"""
 import resource, signal
-from ahead_ldp.server.store import StoreUnavailable, open_store
-from tests.server.store.postgres_server import NoPostgres, PostgresServer
-from tests.server.store.support import batch, open_campaign
+from ahead_ldp.service.store import StoreUnavailable, open_store
+from tests.service.store.support import batch, open_campaign
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = open_store({str(path)!r})
 open_campaign(store)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ahead_ldp.service.campaigns.chain import chain
-from ahead_ldp.service.campaigns.closing import Closer
+from ahead_ldp.service.campaigns.closing import Closer, Intent
 from ahead_ldp.service.campaigns.directory import Directory
 from ahead_ldp.service.store import StateChanged, WaveState
 from ahead_ldp.service.store.rows import WaveRow
@@ -39,7 +39,7 @@ def test_a_wave_that_was_open_again_while_it_was_counted_is_counted_anew(tmp_pat
                 meanwhile()
                 return super()._screened(*args)
 
-        slow = Slow(service.store, Directory(service.store), service.clock, 6.0, 1 << 16)
+        slow = Slow(service.store, Directory(service.store).terms, service.clock, 6.0, 1 << 16)
         try:
             slow.close(campaign, 1)
         except StateChanged:
@@ -67,16 +67,16 @@ def test_nobody_goes_on_with_a_closing_that_was_given_up(tmp_path):
         class Watching(Closer):
             def _stop(self, *args):
                 stop(self, *args)
-                seen.append(self._wave(campaign, 1))
+                seen.append(service.service.wave(campaign, 1))
 
-        jobs.closer = Watching(service.store, Directory(service.store), service.clock, 6.0, 1 << 16)
+        jobs.closer = Watching(service.store, Directory(service.store).terms, service.clock, 6.0, 1 << 16)
         assert service.close(campaign, 1)["state"] == "failed"
         (held,) = seen
         assert held.state is WaveState.HELD
         assert service.wave_state(campaign, 1) == "open"
         service.upload(campaign, batch(question, reports(question, 4, seed=2)))
         jobs._look_at_wave(campaign, held)  # what the other process read
-        jobs._schedule(campaign, 1, service.clock(), "resume/0", resume=True)  # or it had just decided
+        jobs._schedule(campaign, 1, service.clock(), "resume/0", Intent.RESUME)  # or it had just decided
         jobs.run()
         assert len(seen) == 1
         assert service.wave_state(campaign, 1) == "open"
@@ -119,7 +119,7 @@ def test_a_closer_that_falls_asleep_before_it_stops_the_wave_does_not_stop_it_ag
                 super()._stop(*args)
 
         jobs = service.service.jobs
-        closer = Asleep(service.store, Directory(service.store), service.clock, 6.0, 1 << 16)
+        closer = Asleep(service.store, Directory(service.store).terms, service.clock, 6.0, 1 << 16)
         type(jobs)(service.store, closer, service.clock, 1)._work(slow)
         assert service.wave_state(campaign, 1) == "open"
         events = [json.loads(event.body)["event"] for event in service.store.events()]
@@ -134,24 +134,24 @@ def test_a_closer_that_slept_gives_up_no_group_of_a_wave_that_was_open_since(tmp
         store = service.store
 
         class Asleep(Closer):
-            def _void(self, terms, rows, wave, *how):
+            def _void(self, *args, **options):
                 void_group = store.void_group
 
-                def late(*args, **options):
+                def late(*names, **given):
                     store.set_wave_state(campaign, 1, WaveState.HELD, WaveState.OPEN, 1)
                     service.upload(campaign, batch(question, reports(question, 8)))
                     store.set_wave_state(campaign, 1, WaveState.OPEN, WaveState.HELD, 1, "counting again")
-                    void_group(*args, **options)
+                    void_group(*names, **given)
 
                 store.void_group = late
                 try:
-                    super()._void(terms, rows, wave, *how)
+                    super()._void(*args, **options)
                 finally:
                     del store.void_group
 
-        closer = Asleep(store, Directory(store), service.clock, 6.0, 1 << 16)
+        closer = Asleep(store, Directory(store).terms, service.clock, 6.0, 1 << 16)
         with pytest.raises(StateChanged):
-            closer.close(campaign, 1, finish=True)
+            closer.close(campaign, 1, Intent.FINISH)
         assert store.counts(campaign, 1)[question.group] == 8
         service.app.round()  # whoever held it last is gone: somebody else goes on
         assert service.wave_state(campaign, 1) == "closed"

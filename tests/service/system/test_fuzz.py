@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ahead_ldp.device.frames import HEADER_LENGTH, Header
 from ahead_ldp.device.refusals import Reason
-from ahead_ldp.service.server import logs
+from ahead_ldp.service.campaigns import logs
+from ahead_ldp.service.server.app import make_control
 from ahead_ldp.service.server.auth import bearer, token_hash
 from ahead_ldp.service.server.config import PREFIX, Settings
-from ahead_ldp.service.server.control import make_control
 from ahead_ldp.service.server.service import Service
 from tests.service.server.asgi import ADDRESS
 from tests.service.server.harness import ages, batch, bench, problem, reports

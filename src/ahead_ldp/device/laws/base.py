@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self, TypeVar
 
 from ahead_ldp.device.canonical import Record, fields, integer
-from ahead_ldp.device.epsilon import exp_bounds
+from ahead_ldp.device.epsilon import exact_epsilon, exp_bounds
 from ahead_ldp.device.refusals import Reason, ReportRejected
-from ahead_ldp.device.words import Words
+from ahead_ldp.device.words import Words, below
 
 WORD_BITS = (32, 64)
 SHARPNESS = Fraction(1, 10**6)  # the true epsilon lies in [epsilon (1 - SHARPNESS), epsilon]
@@ -20,8 +21,11 @@ MOST_CELLS = 2**31 - 2
 L = TypeVar("L", bound="Law")
 
 
+@dataclass(frozen=True, slots=True)
 class Law(ABC):
-    """A randomiser's exact law on ``cells`` values, for one report.
+    """A randomiser's exact law on ``cells`` values, for one report. A subclass adds the integers that fix it.
+
+    The first of these is the threshold of the law's coin: a word of ``bits`` bits below it falls for the value.
 
     Guarantees:
         privacy  for any two values and any report the probabilities differ by a factor of at most ``ratio()``
@@ -31,6 +35,18 @@ class Law(ABC):
     name: ClassVar[str]
     cells: int
     bits: int
+
+    def __post_init__(self) -> None:
+        """Refuse integers that are no law."""
+        check_cells(self.cells)
+        name = self.parameter_names()[0]
+        threshold = getattr(self, name)
+        if not 0 < threshold < 1 << self.bits:  # both outcomes are possible
+            raise ValueError(f"expected 0 < {name} < 2**{self.bits}, got {threshold}")
+        self.check_parameters()
+
+    def check_parameters(self) -> None:  # noqa: B027 - most laws have no other rule
+        """Refuse integers that break a rule of this law alone."""
 
     @classmethod
     @abstractmethod
@@ -65,7 +81,7 @@ class Law(ABC):
     @classmethod
     def parameter_names(cls) -> list[str]:
         """The integers beside ``cells`` and ``bits`` that fix the law."""
-        return [f.name for f in dataclasses.fields(cls) if f.name not in ("cells", "bits")]  # type: ignore[arg-type]
+        return [f.name for f in dataclasses.fields(cls) if f.name not in ("cells", "bits")]
 
     def record(self) -> Record:
         """The canonical form; thresholds may exceed 2**53, so all parameters are decimal strings."""
@@ -76,16 +92,92 @@ class Law(ABC):
     def from_record(cls, record: object) -> Self:
         """The law from its canonical form; the constructor checks the integers."""
         names = cls.parameter_names()
-        found = fields(record, " ".join(["name", "cells", "bits", *names]), f"the oracle {cls.name}")
-        if type(found["bits"]) is not int or found["bits"] not in WORD_BITS:
+        named = fields(record, " ".join(["name", "cells", "bits", *names]), f"the oracle {cls.name}")
+        if type(named["bits"]) is not int or named["bits"] not in WORD_BITS:
             raise ValueError("expected bits to be 32 or 64")
-        inner = {name: decimal(found[name], name) for name in names}
-        return cls(cells=found["cells"], bits=found["bits"], **inner)  # type: ignore[call-arg]
+        return cls(named["cells"], named["bits"], *(decimal(named[name], name) for name in names))
 
     def check_length(self, payload: bytes) -> None:
         """Raise ``ReportRejected`` unless the payload has the one legal length."""
         if len(payload) != self.payload_length:
             raise ReportRejected(Reason.LENGTH)
+
+
+class MaskLaw(Law):
+    """A law whose report is a set of cells: bit i stands for cell i, least significant first, padded with zeros."""
+
+    __slots__ = ()
+
+    @property
+    def payload_length(self) -> int:
+        """One bit per cell."""
+        return (self.cells + 7) // 8
+
+    def check_payload(self, payload: bytes) -> None:
+        """The right length, and no bit beyond the last cell."""
+        self.check_length(payload)
+        if self.cells % 8 and payload[-1] >> self.cells % 8:
+            raise ReportRejected(Reason.PADDING)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoLevelLaw(Law):
+    """With probability ``keep / 2**bits`` one of the outcomes that the value favours, else one of the others.
+
+    Within either of the two sets the outcome is uniform. The payload is the outcome's number, big-endian, unless the
+    law says otherwise.
+    """
+
+    keep: int
+
+    @property
+    @abstractmethod
+    def sides(self) -> tuple[int, int]:
+        """How many outcomes a value favours, and how many others there are."""
+
+    @property
+    def outcomes(self) -> int:
+        """How many different outcomes there are."""
+        return sum(self.sides)
+
+    @classmethod
+    def best_parameters(cls, epsilon: Fraction, cells: int) -> tuple[int, ...]:
+        """The best integers after ``keep``, where the law has any."""
+        return ()
+
+    @classmethod
+    def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
+        """The law with its best parameters and the largest private ``keep``."""
+        e, d = exact_epsilon(epsilon), check_cells(cells)
+        shape = cls(d, WORD_BITS[0], 1, *cls.best_parameters(e, d))
+        return sharpest(lambda bits: replace(shape, bits=bits, keep=largest_keep(e, *shape.sides, bits)), e)
+
+    def ratio(self) -> Fraction:
+        """keep / inside over (2**bits - keep) / outside, or its inverse, whichever is larger."""
+        inside, outside = self.sides
+        ratio = Fraction(self.keep * outside, ((1 << self.bits) - self.keep) * inside)
+        return max(ratio, 1 / ratio)
+
+    @property
+    def payload_length(self) -> int:
+        """The outcome's number."""
+        return integer_length(self.outcomes - 1)
+
+    def check_payload(self, payload: bytes) -> None:
+        """The number of an outcome that exists."""
+        self.check_length(payload)
+        check_integer(payload, self.outcomes)
+
+    def pack(self, outcome: int) -> bytes:
+        """The payload of an outcome."""
+        return outcome.to_bytes(integer_length(self.outcomes - 1), "big")
+
+    def respond(self, code: int, codes: int, words: Words) -> int:
+        """Randomised response: the code itself, or uniformly another of ``codes``. One word for the coin."""
+        if words.take(self.bits) < self.keep:
+            return code
+        other = below(codes - 1, words, self.bits)
+        return other + (other >= code)
 
 
 def decimal(text: object, argument: str) -> int:
@@ -100,12 +192,6 @@ def decimal(text: object, argument: str) -> int:
 def check_cells(cells: object, argument: str = "cells") -> int:
     """The number of cells of a question: at least two, for one cell asks nothing."""
     return integer(cells, argument, 2, MOST_CELLS)
-
-
-def check_threshold(threshold: int, bits: int, argument: str) -> None:
-    """A threshold that leaves both outcomes possible."""
-    if not 0 < threshold < 1 << bits:
-        raise ValueError(f"expected 0 < {argument} < 2**{bits}, got {threshold}")
 
 
 def largest_keep(epsilon: Fraction, inside: int, outside: int, bits: int) -> int:
@@ -133,17 +219,10 @@ def sharpest(make: Callable[[int], L], epsilon: Fraction) -> L:
     raise ValueError(f"expected an epsilon that 64-bit words can express, got {float(epsilon)}")
 
 
-def pack_integer(value: int, largest: int) -> bytes:
-    """An integer in ``0 .. largest``, big-endian, in the fewest bytes that hold the largest."""
-    return value.to_bytes(integer_length(largest), "big")
-
-
-def unpack_integer(payload: bytes, largest: int) -> int:
-    """The integer behind ``pack_integer``, or ``ReportRejected``."""
-    value = int.from_bytes(payload, "big")
-    if value > largest:
+def check_integer(payload: bytes, outcomes: int) -> None:
+    """Raise ``ReportRejected`` unless a big-endian integer is below ``outcomes``."""
+    if int.from_bytes(payload, "big") >= outcomes:
         raise ReportRejected(Reason.RANGE)
-    return value
 
 
 def integer_length(largest: int) -> int:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
+from math import ceil, isqrt
 from typing import ClassVar, Self
 
 from ahead_ldp.device.epsilon import exact_epsilon, exp_bounds
-from ahead_ldp.device.laws.base import Law, check_cells, check_threshold, sharpest
-from ahead_ldp.device.refusals import Reason, ReportRejected
+from ahead_ldp.device.laws.base import MaskLaw, check_cells, sharpest
 from ahead_ldp.device.words import Words, take_many
 
 
-class UnaryLaw(Law):
+class UnaryLaw(MaskLaw):
     """Bit i is 1 with probability ``own / 2**bits`` if i is the value's cell, else ``other / 2**bits``.
 
-    Words: one per cell, in order of the cells. Payload: bit i of the report is bit i % 8 (least significant
-    first) of byte i // 8; padding bits are zero.
+    Words: one per cell, in order of the cells. Every pattern of bits is a payload.
     """
+
+    __slots__ = ()
 
     @property
     @abstractmethod
@@ -36,11 +36,6 @@ class UnaryLaw(Law):
         one = 1 << self.bits
         return Fraction(self.own * (one - self.other), self.other * (one - self.own))
 
-    @property
-    def payload_length(self) -> int:
-        """One bit per cell."""
-        return (self.cells + 7) // 8
-
     def draw(self, code: int, words: Words) -> bytes:
         """One report about ``code``."""
         drawn = take_many(words, self.bits, self.cells)
@@ -49,37 +44,25 @@ class UnaryLaw(Law):
         bits[code] = "1" if drawn[code] < self.own else "0"
         return int("".join(reversed(bits)), 2).to_bytes(self.payload_length, "little")
 
-    def check_payload(self, payload: bytes) -> None:
-        """Zero padding; every pattern of bits is possible."""
-        self.check_length(payload)
-        check_padding(payload, self.cells)
-
 
 @dataclass(frozen=True, slots=True)
 class OUELaw(UnaryLaw):
     """Optimised unary encoding (AHEAD Sec. 2.2.2; WBLJ17): p = 1/2, q = q_num / 2**bits."""
 
     name: ClassVar[str] = "oue"
-    cells: int
-    bits: int
     q_num: int
 
-    def __post_init__(self) -> None:
-        """Refuse integers that are no law."""
-        check_cells(self.cells)
-        check_threshold(self.q_num, self.bits, "q_num")
-        if 2 * self.q_num >= 1 << self.bits:
+    def check_parameters(self) -> None:
+        """Refuse q at or above p."""
+        if self.q_num >= self.own:
             raise ValueError(f"expected q_num < 2**{self.bits - 1}, got {self.q_num}")
 
     @classmethod
     def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
         """The law with the smallest private ``q_num``: (1 - q) / q <= exp(epsilon)."""
         e, d = exact_epsilon(epsilon), check_cells(cells)
-        low = exp_bounds(e)[0]
-        return sharpest(
-            lambda bits: cls(d, bits, _ceil_div(low.denominator << bits, low.numerator + low.denominator)),
-            e,
-        )
+        share = 1 / (exp_bounds(e)[0] + 1)
+        return sharpest(lambda bits: cls(d, bits, ceil(share * (1 << bits))), e)
 
     @property
     def own(self) -> int:
@@ -97,23 +80,18 @@ class SUELaw(UnaryLaw):
     """Symmetric unary encoding, basic RAPPOR (WBLJ17): p = p_num / 2**bits, q = 1 - p."""
 
     name: ClassVar[str] = "sue"
-    cells: int
-    bits: int
     p_num: int
 
-    def __post_init__(self) -> None:
-        """Refuse integers that are no law."""
-        check_cells(self.cells)
-        check_threshold(self.p_num, self.bits, "p_num")
-        if 2 * self.p_num <= 1 << self.bits:
+    def check_parameters(self) -> None:
+        """Refuse p at or below q."""
+        if self.p_num <= self.other:
             raise ValueError(f"expected p_num > 2**{self.bits - 1}, got {self.p_num}")
 
     @classmethod
     def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
         """The law with the largest private ``p_num``: (p / (1 - p))**2 <= exp(epsilon)."""
         e, d = exact_epsilon(epsilon), check_cells(cells)
-        low = exp_bounds(e)[0]
-        scale = 10**40
+        low, scale = exp_bounds(e)[0], 10**40
         root = isqrt(low.numerator * scale**2 // low.denominator)  # sqrt(low), rounded down, over scale
         return sharpest(lambda bits: cls(d, bits, (root << bits) // (root + scale)), e)
 
@@ -126,13 +104,3 @@ class SUELaw(UnaryLaw):
     def other(self) -> int:
         """The complement of ``p_num``."""
         return (1 << self.bits) - self.p_num
-
-
-def check_padding(payload: bytes, cells: int) -> None:
-    """Raise ``ReportRejected`` if a bit beyond the last cell is set."""
-    if cells % 8 and payload[-1] >> cells % 8:
-        raise ReportRejected(Reason.PADDING)
-
-
-def _ceil_div(a: int, b: int) -> int:
-    return -(-a // b)

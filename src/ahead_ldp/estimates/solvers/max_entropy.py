@@ -19,15 +19,22 @@ from itertools import combinations
 
 import numpy as np
 
-from ahead_ldp.schema.arrays import Bools, Floats, Ints
+from ahead_ldp.estimates.solvers.proportional_fitting import proportional_fit
+from ahead_ldp.estimates.solvers.slabs import Slabs
+from ahead_ldp.schema.arrays import Floats, Ints
 
-MOST_ATTRIBUTES = 16
+MOST_ATTRIBUTES = 16  # of a query: it has 2^q in/out cells
 BLOCKS = ((True, True), (True, False), (False, True), (False, False))  # in/in, in/out, out/in, out/out
-_CHUNK = 1 << 22
-_MOST_STEPS = 100
-_TOLERANCE = 1e-10
-_NEAR = 1e-2  # on the way
-_EASY, _STRIDE = 0.1, 10.0
+_CHUNK = 1 << 22  # numbers held at a time (32 MB)
+_STEPS = 100  # of Newton's method at most; it takes about ten
+_TOLERANCE = 1e-10  # of the gradient, a difference of frequencies: far below any noise
+_NEAR = 1e-2  # the same on the way to the last S, which only serves as a start
+_EASY = 0.1  # an S with no eigenvalue below this is solved from anywhere
+_STRIDE = 10.0  # from one S to the next: Newton's method follows in a few steps
+_HALVINGS = 40  # of a step: then it is below rounding
+_ARMIJO = 1e-4  # of the promised descent that a step must reach (Nocedal and Wright, Sec. 3.1)
+_VARIANCES = (1e-9, 1e6)  # those of answers are kept within, so that the system stays solvable
+_TINY = 1e-300  # sums below this are 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,12 +49,6 @@ class Solution:
 def feature_masks(q: int) -> Ints:  # -> (q + pairs,)
     """Sets of attributes as bits: each alone, then each pair. Cell g of the 2^q is in on the attributes of its bits."""
     return np.array([1 << i for i in range(q)] + [1 << i | 1 << j for i, j in combinations(range(q), 2)])
-
-
-def features(q: int) -> Floats:  # -> (2^q, q + pairs)
-    """For each in/out cell which attributes are in, then which pairs are both in. Cell 2^q - 1 is all in."""
-    masks = feature_masks(q)
-    return (np.arange(1 << q)[:, None] & masks == masks).astype(float)
 
 
 @lru_cache(maxsize=32)
@@ -66,7 +67,7 @@ def block_map(q: int) -> tuple[Floats, Floats]:  # -> (pairs, 4, features), (pai
 def solve(blocks: Floats, variance: Floats) -> Solution:  # (n, pairs, 4), (pairs,)
     """The unique solution for many queries at once, by Newton's method on the dual."""
     q = attributes_of(blocks.shape[1])
-    to_target, soft = _least_squares(q, variance)
+    to_target, soft = least_squares_map(q, variance)
     target = (blocks - block_map(q)[1]).reshape(len(blocks), to_target.shape[1]) @ to_target.T
     step = max(1, _CHUNK // ((1 << q) + soft.size))
     parts = [_solve_block(q, target[i : i + step], soft) for i in range(0, len(target), step)]
@@ -75,21 +76,10 @@ def solve(blocks: Floats, variance: Floats) -> Solution:  # (n, pairs, 4), (pair
     return Solution(answers, (by_target @ to_target).reshape(blocks.shape))
 
 
-def fitted(blocks: Floats, variance: Floats) -> Floats:  # (n, pairs, 4), (pairs,) -> (n, pairs, 4)
-    """The nearest answers (least squares) whose blocks sum to 1 and whose pairs agree on the attributes they share.
-
-    What ``solve`` aims at. They may still be no distribution's; ``is_feasible`` tells.
-    """
-    q = attributes_of(blocks.shape[1])
-    matrix, constant = block_map(q)
-    target = (blocks - constant).reshape(len(blocks), -1) @ _least_squares(q, variance)[0].T
-    return (target @ matrix.reshape(-1, matrix.shape[2]).T).reshape(blocks.shape) + constant
-
-
-def _least_squares(q: int, variance: Floats) -> tuple[Floats, Floats]:
+def least_squares_map(q: int, variance: Floats) -> tuple[Floats, Floats]:
     """The misfit is a quadratic of curvature A around the features' means A^-1 B^T V^-1 t: that matrix, and A^-1."""
     matrix = block_map(q)[0]
-    weight = np.repeat(1 / np.clip(variance, 1e-9, 1e6), 4)
+    weight = np.repeat(1 / np.clip(variance, *_VARIANCES), 4)
     rows = matrix.reshape(-1, matrix.shape[2])
     curvature = (rows.T * weight) @ rows
     to_target: Floats = np.linalg.solve(curvature, rows.T * weight).astype(float)
@@ -130,7 +120,7 @@ def _descend(q: int, mu: Floats, target: Floats, soft: Floats, tolerance: float)
     """Newton's method for every query until its gradient, or what a step would gain, is that small."""
     mu, masks = mu.copy(), feature_masks(q)
     left = np.arange(len(target))  # queries that have not converged
-    for _ in range(_MOST_STEPS):
+    for _ in range(_STEPS):
         here, aim = mu[left], target[left]
         value, f = _dual(q, here, aim, soft)
         joint = _joint(q, f)
@@ -152,10 +142,10 @@ def _line_search(
     """mu after the longest step 1, 1/2, 1/4, ... along each move that descends enough (Armijo)."""
     length = np.ones(len(mu))
     trying = np.arange(len(mu))
-    for _ in range(40):
+    for _ in range(_HALVINGS):
         at = mu[trying] + length[trying, None] * move[trying]
         reached = _dual(q, at, target[trying], soft)[0]
-        enough = value[trying] + 1e-4 * length[trying] * slope[trying] + 1e-13 * (1 + np.abs(value[trying]))
+        enough = value[trying] + _ARMIJO * length[trying] * slope[trying] + 1e-13 * (1 + np.abs(value[trying]))
         trying = trying[reached > enough]
         if trying.size == 0:
             break
@@ -190,8 +180,7 @@ def _newton(q: int, joint: Floats, soft: Floats, vector: Floats) -> Floats:
     masks = feature_masks(q)
     mean = joint[:, masks]
     hessian = joint[:, masks[:, None] | masks] - mean[:, :, None] * mean[:, None, :] + soft
-    found: Floats = np.linalg.solve(hessian, vector[:, :, None])[:, :, 0].astype(float, copy=False)
-    return found
+    return np.asarray(np.linalg.solve(hessian, vector[:, :, None])[:, :, 0], np.float64)
 
 
 def weighted_update(blocks: Floats, sweeps: int = 1000, tolerance: float = 1e-5) -> Floats:  # (n, pairs, 4) -> (n,)
@@ -200,34 +189,10 @@ def weighted_update(blocks: Floats, sweeps: int = 1000, tolerance: float = 1e-5)
     Unlike ``solve`` its result depends on the order of the pairs when they contradict each other. It stops after
     ``sweeps`` rounds, or when no query's cells move by more than ``tolerance`` in all.
     """
-    q = attributes_of(blocks.shape[1])
-    inside = features(q)[:, :q] == 1
-    mass = np.maximum(blocks, 0.0)
-    f = np.full((len(blocks), 1 << q), 1 / (1 << q))
-    for _ in range(sweeps):
-        before = f.copy()
-        for k, (i, j) in enumerate(combinations(range(q), 2)):
-            for b, (in_i, in_j) in enumerate(BLOCKS):
-                cells = (inside[:, i] == in_i) & (inside[:, j] == in_j)
-                total = f[:, cells].sum(axis=1)
-                f[:, cells] *= (mass[:, k, b] / np.maximum(total, 1e-300))[:, None]
-        if np.abs(f - before).sum(axis=1).max() < tolerance:
-            break
-    return f[:, -1] / np.maximum(f.sum(axis=1), 1e-300)
-
-
-def is_feasible(blocks: Floats, tolerance: float = 1e-9) -> Bools:  # (n, pairs, 4) -> (n,)
-    """For which queries some joint distribution has all these answers (one linear program each)."""
-    from scipy.optimize import linprog
-
-    q = attributes_of(blocks.shape[1])
-    matrix, constant = block_map(q)
-    sums = np.vstack([np.ones(1 << q), matrix.reshape(-1, matrix.shape[2]) @ features(q).T])
-    sums[1:] += constant.reshape(-1, 1)
-    slack = np.eye(len(sums))  # minimise the total violation; feasible if none is needed
-    cost = np.concatenate([np.zeros(1 << q), np.ones(2 * len(sums))])
-    found = np.zeros(len(blocks), bool)
-    for i, t in enumerate(blocks.reshape(len(blocks), -1)):
-        result = linprog(cost, A_eq=np.hstack([sums, slack, -slack]), b_eq=np.concatenate([[1.0], t]), method="highs")
-        found[i] = result.status == 0 and result.fun < tolerance
-    return found
+    shape = (2,) * attributes_of(blocks.shape[1])
+    mass = np.maximum(blocks, 0.0).reshape(*blocks.shape[:2], 2, 2)  # index 0 is inside
+    pairs = combinations(range(len(shape)), 2)
+    constraints = [(Slabs.kept(shape, pair), mass[:, k]) for k, pair in enumerate(pairs)]
+    start = np.full((len(blocks), *shape), 0.5 ** len(shape))
+    cells = proportional_fit(start, constraints, sweeps, tolerance, normalised=False).reshape(len(blocks), -1)
+    return np.asarray(cells[:, 0] / np.maximum(cells.sum(axis=1), _TINY))

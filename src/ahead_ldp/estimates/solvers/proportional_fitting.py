@@ -1,23 +1,63 @@
 """Iterative proportional fitting: tables with given sums, as near to a start as those sums allow.
 
-Used three times by the fused method: a pair's table with its two margins, a table of several attributes with all its
-pairs', and the 2^q in/out cells of a query with the answers of its pairs. Each is the table of least relative
-entropy to the start; to first order it moves with its sums as a weighted regression says.
+The result is the table of least relative entropy to the start; to first order it moves with its sums as a weighted
+regression says. Grids and marginals use it for a table with the sums of several grids, LLE and the fused method for
+the 2^q in/out cells of a query with the answers of its pairs, the fused method also for a pair's table with its two
+margins and for a table of several attributes with all its pairs'.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from ahead_ldp.estimates.solvers.slabs import Slabs
 from ahead_ldp.schema.arrays import Floats
 
 Pair = tuple[int, int]
+Constraint = tuple[Slabs, Floats]
 
-_TINY = 1e-300
-_RIDGE = 1e-10  # of the systems for derivatives, whose entries sum to about 1
+_TINY = 1e-300  # sums below this are 0 but for rounding
+_CELL_RIDGE = 1e-9  # the same for in/out cells, relative to the mean variance of an indicator
+_RIDGE = 1e-10  # of the systems for derivatives, whose entries sum to about 1: they stay solvable
+
+
+def proportional_fit(
+    start: Floats,
+    constraints: Sequence[Constraint],
+    sweeps: int = 100,
+    tolerance: float = 1e-6,
+    *,
+    normalised: bool = True,
+    misfit: Callable[[Floats], Any] | None = None,
+) -> Floats:  # (..., cells...) -> (..., cells...)
+    """The table from ``start`` whose slab sums are the given ones, all slabs of a constraint scaled at once.
+
+    The published program (YLWLS20) scales block after block and renormalises after each (``normalised``); the slabs
+    of one grid are disjoint, so at the fixed point both are the same table. A slab that sums to 0 stays 0. Ends when
+    a sweep changes less than the tolerance in all; or, with ``misfit`` (of the absolute differences of the sums), when
+    that was less for every constraint.
+    """
+    table = start / start.sum() if normalised else start
+    for _ in range(sweeps if constraints else 0):
+        before, off = table, 0.0
+        for slabs, target in constraints:
+            sums = slabs.sums(table)
+            off = off if misfit is None else max(off, float(misfit(np.abs(sums - target))))
+            table = table * slabs.spread(_ratio(target, sums))
+            if normalised and (total := table.sum()) <= 0:  # the targets exclude each other
+                return before
+            table = table / total if normalised else table
+        if misfit is None:
+            cells = tuple(range(-len(constraints[0][0].shape), 0))
+            off = float(np.abs(table - before).sum(axis=cells).max(initial=0.0))
+        if off < tolerance:
+            break
+    return table
 
 
 def fit_margins(start: Floats, rows: Floats, columns: Floats, sweeps: int = 300, tolerance: float = 1e-11) -> Floats:
@@ -44,8 +84,7 @@ def margin_scales(
 
 def scaled(start: Floats, by_row: Floats, by_column: Floats) -> Floats:
     """A table with its rows and columns multiplied."""
-    found: Floats = by_row[:, None] * start * by_column
-    return found
+    return np.asarray(by_row[:, None] * start * by_column)
 
 
 def margin_system(table: Floats) -> Floats:  # (r, c) -> (r + c, r + c)
@@ -66,38 +105,21 @@ def fit_pairs(
 
     It starts from independence. Where the pairs contradict each other, what the last sweep leaves.
     """
-    q = len(masses)
-    table = np.ones((1,) * q)
-    for a, mass in enumerate(masses):
-        table = table * mass.reshape([-1 if b == a else 1 for b in range(q)])
-    for _ in range(sweeps if q > 2 else 1):
-        off = 0.0
-        for pair, wanted in tables.items():
-            have = table.sum(axis=tuple(b for b in range(q) if b not in pair))
-            off = max(off, float(np.abs(have - wanted).sum()))
-            table = table * _ratio(wanted, have).reshape([n if b in pair else 1 for b, n in enumerate(table.shape)])
-        if off < tolerance:
-            break
-    total: Floats = table / max(float(table.sum()), _TINY)
-    return total
+    start = reduce(np.multiply.outer, masses)
+    constraints = [(Slabs.kept(start.shape, pair), wanted) for pair, wanted in tables.items()]
+    sweeps = sweeps if len(masses) > 2 else 1
+    table = proportional_fit(start, constraints, sweeps, tolerance, normalised=False, misfit=np.sum)
+    return np.asarray(table / max(float(table.sum()), _TINY))
 
 
 def fit_blocks(
     start: Floats, blocks: Mapping[Pair, Floats], sweeps: int = 20, tolerance: float = 1e-7
 ) -> Floats:  # (n, 2, ..., 2), pair -> (n, 2, 2); index 0 is inside
     """In/out cells of many queries with the pairs' in/out answers, from the given start."""
-    q = start.ndim - 1
-    cells = start / start.sum(axis=tuple(range(1, q + 1)), keepdims=True)
-    for _ in range(sweeps):
-        off = 0.0
-        for (i, j), wanted in blocks.items():
-            have = cells.sum(axis=tuple(b + 1 for b in range(q) if b not in (i, j)))
-            off = max(off, float(np.abs(have - wanted).max(initial=0.0)))
-            shape = [len(cells)] + [2 if b in (i, j) else 1 for b in range(q)]
-            cells = cells * _ratio(wanted, have).reshape(shape)
-        if off < tolerance:
-            break
-    return cells
+    shape = start.shape[1:]
+    even = start / start.sum(axis=tuple(range(1, start.ndim)), keepdims=True)
+    constraints = [(Slabs.kept(shape, pair), wanted) for pair, wanted in blocks.items()]
+    return proportional_fit(even, constraints, sweeps, tolerance, normalised=False, misfit=_largest)
 
 
 def all_in_slopes(cells: Floats) -> tuple[Floats, Floats]:  # (n, 2, ..., 2) -> (n, q), (n, pairs)
@@ -117,10 +139,14 @@ def all_in_slopes(cells: Floats) -> tuple[Floats, Floats]:  # (n, 2, ..., 2) -> 
     covariance = joint[:, both] - mean[:, :, None] * mean[:, None, :]
     towards = joint[:, -1:] * (1 - mean)
     scale = np.maximum(np.trace(covariance, axis1=1, axis2=2), _TINY) / len(masks)
-    covariance += (1e-9 * scale)[:, None, None] * np.eye(len(masks))
-    found: Floats = np.linalg.solve(covariance, towards[:, :, None])[:, :, 0].astype(float, copy=False)
-    return found[:, :q], found[:, q:]
+    covariance += (_CELL_RIDGE * scale)[:, None, None] * np.eye(len(masks))
+    slopes = np.asarray(np.linalg.solve(covariance, towards[:, :, None])[:, :, 0], np.float64)
+    return slopes[:, :q], slopes[:, q:]
 
 
 def _ratio(wanted: Floats, have: Floats) -> Floats:
     return np.divide(wanted, have, out=np.zeros_like(have), where=have > _TINY)
+
+
+def _largest(gaps: Floats) -> float:
+    return float(gaps.max(initial=0.0))

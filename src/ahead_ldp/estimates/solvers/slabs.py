@@ -29,6 +29,11 @@ class Slabs:
         starts = [np.searchsorted(borders[a], c[:-1]) for a, c in zip(axes, coarse, strict=True)]
         return cls(shape, tuple(axes), tuple(starts))
 
+    @classmethod
+    def kept(cls, shape: Sequence[int], axes: Sequence[int]) -> Self:
+        """The sums over all other axes, column by column of those that are kept."""
+        return cls(tuple(shape), tuple(axes), tuple(np.arange(shape[a]) for a in axes))
+
     @property
     def counts(self) -> Floats:  # (slabs...)
         """How many cells of the table make up each slab."""

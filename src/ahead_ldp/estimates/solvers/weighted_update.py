@@ -1,7 +1,8 @@
-"""Weighted update: tables that reproduce given sums and are otherwise as even as they were at the start.
+"""Weighted update of many queries at once, and how answers move with what tables were fitted to.
 
-YLWLS20 uses it twice: to put a pair's three grids together, and to answer queries on more than two attributes from
-the answers of their pairs. Both tend to the table of greatest entropy with the given sums.
+YLWLS20 uses weighted update twice: to put a pair's three grids together (``proportional_fit``), and to answer queries
+on more than two attributes from the answers of their pairs (here). Both tend to the table of greatest entropy with the
+given sums.
 """
 
 from __future__ import annotations
@@ -11,40 +12,18 @@ from itertools import combinations
 
 import numpy as np
 
-from ahead_ldp.estimates.solvers.slabs import Slabs
+from ahead_ldp.estimates.solvers.proportional_fitting import Constraint
 from ahead_ldp.schema.arrays import Floats
 
-_MOST_ATTRIBUTES = 16  # a query on q attributes has 2**q cells
-_CHUNK = 1 << 20
+_ATTRIBUTES = 16  # at most: a query on q attributes has 2**q cells
+_CHUNK = 1 << 20  # cells of all queries held at a time (8 MB): they stay in the cache
+_BELOW_ONE = 1 - 1e-9  # answers are at most this: the complement of one that is 1 could not be scaled
+_RIDGE = 1e-10  # relative to the largest entry: constraints repeat one another
 _FLOOR = 1e-4  # share of even mass in derivatives: cells that Norm-Sub set to 0 are uncertain, not known to be empty
 
 
-def proportional_fit(
-    start: Floats, constraints: Sequence[tuple[Slabs, Floats]], sweeps: int = 100, tolerance: float = 1e-6
-) -> Floats:
-    """The table from ``start`` whose slab sums are the given ones, all slabs of a constraint scaled at once.
-
-    The published program (YLWLS20) scales block after block and renormalises after each; the slabs of one grid are
-    disjoint, so at the fixed point both are the same table. A slab that sums to 0 stays 0. Ends when a sweep
-    changes less than the tolerance in all.
-    """
-    table = start / start.sum()
-    for _ in range(sweeps if constraints else 0):
-        before = table
-        for slabs, target in constraints:
-            sums = slabs.sums(table)
-            table = table * slabs.spread(np.divide(target, sums, out=np.ones_like(sums), where=sums > 0))
-            total = table.sum()
-            if total <= 0:  # the targets exclude each other
-                return before
-            table = table / total
-        if np.abs(table - before).sum() < tolerance:
-            break
-    return table
-
-
 def fit_derivatives(
-    table: Floats, constraints: Sequence[tuple[Slabs, Floats]], weights: Floats
+    table: Floats, constraints: Sequence[Constraint], weights: Floats
 ) -> list[Floats]:  # (k, cells...) -> (constraints) of (k, slabs...)
     """How ``weights . table`` moves with each target, to first order.
 
@@ -54,26 +33,15 @@ def fit_derivatives(
     from scipy import sparse
 
     k, cells = len(weights), table.size
-    labels, offset = [], 0
-    for _, target in constraints:
-        labels.append(offset)
-        offset += target.size
-    rows = np.concatenate([slabs.labels.reshape(-1) + o for (slabs, _), o in zip(constraints, labels, strict=True)])
+    firsts = np.cumsum([0, *(target.size for _, target in constraints)])
+    rows = np.concatenate([slabs.labels.reshape(-1) + f for (slabs, _), f in zip(constraints, firsts, strict=False)])
     columns = np.tile(np.arange(cells), len(constraints))
-    indicators = sparse.csr_matrix((np.ones(rows.size), (rows, columns)), shape=(offset, cells))
+    indicators = sparse.csr_matrix((np.ones(rows.size), (rows, columns)), shape=(firsts[-1], cells))
     mass = (1 - _FLOOR) * table.reshape(-1) + _FLOOR / cells
     gram = (indicators @ sparse.diags(mass) @ indicators.T).toarray()
     right = indicators @ (weights.reshape(k, cells) * mass).T  # (targets, k)
-    found = _least_squares(gram, right).T
-    split = np.split(found, labels[1:], axis=1)
+    split = np.split(_least_squares(gram, right).T, firsts[1:-1], axis=1)
     return [part.reshape(k, *target.shape) for part, (_, target) in zip(split, constraints, strict=True)]
-
-
-def weighted_update(
-    pair_answers: Floats, q: int, sweeps: int = 100, tolerance: float = 1e-6, *, complement: bool = False
-) -> Floats:  # (queries, pairs) -> (queries,)
-    """Answers to queries on q attributes from the answers of their pairs, in the order of ``combinations``."""
-    return in_out_cells(pair_answers, q, sweeps, tolerance, complement=complement)[:, 0]
 
 
 def in_out_cells(
@@ -87,16 +55,16 @@ def in_out_cells(
     own, when a sweep changes less than the tolerance in all.
     """
     queries, pairs = len(pair_answers), list(combinations(range(q), 2))
-    if not 2 <= q <= _MOST_ATTRIBUTES:
-        raise ValueError(f"expected queries on 2 to {_MOST_ATTRIBUTES} restricted attributes, got {q}")
+    if not 2 <= q <= _ATTRIBUTES:
+        raise ValueError(f"expected queries on 2 to {_ATTRIBUTES} restricted attributes, got {q}")
     if pair_answers.shape != (queries, len(pairs)):
         raise ValueError(f"expected answers of {len(pairs)} pairs for each query, got shape {pair_answers.shape}")
-    found = np.empty((queries, 2**q))
+    cells = np.empty((queries, 2**q))
     step = max(1, _CHUNK >> q)
     for start in range(0, queries, step):
-        part = np.clip(pair_answers[start : start + step].T, 0.0, 1 - 1e-9)
-        found[start : start + step] = _in_out(part, q, pairs, sweeps, tolerance, complement).T
-    return found
+        part = np.clip(pair_answers[start : start + step].T, 0.0, _BELOW_ONE)
+        cells[start : start + step] = _in_out(part, q, pairs, sweeps, tolerance, complement).T
+    return cells
 
 
 def _in_out(
@@ -145,7 +113,7 @@ def cell_derivatives(cells: Floats, columns: Floats) -> Floats:  # (k, cells), (
 
 def _least_squares(gram: Floats, right: Floats) -> Floats:
     """Solutions of normal equations that may be singular: constraints repeat one another, so a trace of ridge."""
-    ridge = 1e-10 * np.einsum("...ii->...i", gram).max(axis=-1)[..., None, None]
+    ridge = _RIDGE * np.einsum("...ii->...i", gram).max(axis=-1)[..., None, None]
     return np.linalg.solve(gram + ridge * np.eye(gram.shape[-1]), right)
 
 

@@ -19,7 +19,8 @@ from ahead_ldp.mechanisms.ahead.decomposition import check_choice, levels
 from ahead_ldp.mechanisms.grids.hdg import named_oracle
 from ahead_ldp.oracles import LinearOracle, Tally
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of, check_tallies
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of
+from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
 _GRAIN = 2.0**20  # shares are rounded to 2**-20 on the way to a question, so that machines agree (DESIGN, decision 3)
@@ -186,12 +187,5 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
 
     For one attribute whose questions are about cells of its codes, such as AHEAD's; others are refused.
     """
-    told, run = list[CellReports](), mechanism.run(schema)
-    wave = next(run, {})
-    for tallies in history:
-        told += [reports_of(question, tallies[group]) for group, question in wave.items()]
-        try:
-            wave = run.send(check_tallies(wave, tallies))
-        except StopIteration:
-            break
-    return AdaptiveEstimate.of(schema, _axis(schema), told)
+    answered = Session.told(mechanism, schema, history).answered()
+    return AdaptiveEstimate.of(schema, _axis(schema), [reports_of(question, tally) for question, tally in answered])

@@ -127,7 +127,7 @@ def uneven_covariances(
     taken as independent.
     """
     share = overlap(tree, boxes)[:, nodes]
-    cut = (share > 0) & (share < 1)
+    cut = (share > 0) & (share < 1)  # (boxes, cells)
     for i in np.flatnonzero(cut.any(axis=0)):
         rows, node = np.flatnonzero(cut[:, i]), nodes[i]
         both = np.ones((rows.size, rows.size))

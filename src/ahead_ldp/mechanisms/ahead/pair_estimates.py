@@ -14,8 +14,6 @@ from ahead_ldp.estimates.estimate import Answers, Estimate
 from ahead_ldp.estimates.solvers.max_entropy import (
     BLOCKS,
     MOST_ATTRIBUTES,
-    fitted,
-    is_feasible,
     solve,
     weighted_update,
 )
@@ -104,18 +102,6 @@ class PairEstimate(Estimate):
                 flagged[workload.owner[boxes]] = True
         error = _sum_errors(workload, variance) if errors else np.full(workload.n, np.nan)
         return Answers(workload.add_up(values), error, flagged, bias_error=_sum_errors(workload, uneven))
-
-    def infeasible_share(self, workload: Workload) -> float:
-        """The share of queries on three or more attributes whose pair answers no distribution could have.
-
-        The answers are first brought to sum to 1 and to agree on attributes: levels of one tree need not add up.
-        """
-        found: list[bool] = []
-        for attributes, boxes in by_restriction(self.schema.sizes, workload.boxes):
-            if len(attributes) > 2:
-                blocks = self._blocks(attributes, workload.boxes[boxes][:, attributes])
-                found.extend(is_feasible(fitted(blocks, self._noise(attributes))).tolist())
-        return 1 - float(np.mean(found)) if found else 0.0
 
     def _answer(self, attributes: tuple[int, ...], boxes: Floats, errors: bool) -> tuple[Floats, Floats, Floats]:
         """Values, variances and squared biases of boxes (k, q, 2) on these attributes alone."""

@@ -18,7 +18,8 @@ from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.mechanisms.ahead.pair_estimates import PairEstimate
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
 from ahead_ldp.oracles import Tally
-from ahead_ldp.protocol.mechanism import Mechanism, Tallies, finish
+from ahead_ldp.protocol.mechanism import Mechanism, Tallies
+from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats
 
 
@@ -35,29 +36,16 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
         raise ValueError(f"expected tallies of ahead or lle to read again, got those of {mechanism.name}")
     if len(schema.attributes) == 1:
         return adaptive.reread(mechanism, schema, history)
-    first, told = finish(mechanism, schema, history), _tallies(mechanism, schema, history)
+    session, told = Session.told(mechanism, schema, history), defaultdict[tuple[int, ...], list[Tally]](list)
+    for question, tally in session.answered():  # wave by wave
+        told[question.attributes].append(tally)
+    first = session.finish()
     if isinstance(first, PairEstimate):
         trees = {pair: solved(averaged, told[pair]) for pair, averaged in first.trees.items()}
         return PairEstimate(schema, trees, first.combine)
     assert isinstance(first, TreeEstimate)
     every = tuple(range(len(schema.attributes)))
     return TreeEstimate(schema, solved(first.averaged, told[every]), consistent=True)
-
-
-def _tallies(
-    mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]
-) -> defaultdict[tuple[int, ...], list[Tally]]:
-    """What was told about each set of attributes, wave by wave; the history was found to be one of this run."""
-    told, run = defaultdict[tuple[int, ...], list[Tally]](list), mechanism.run(schema)
-    wave = next(run, {})
-    for tallies in history:
-        for group, question in wave.items():
-            told[question.attributes].append(tallies[group])
-        try:
-            wave = run.send(tallies)
-        except StopIteration:
-            break
-    return told
 
 
 @dataclass(frozen=True, slots=True, eq=False)

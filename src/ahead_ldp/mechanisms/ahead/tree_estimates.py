@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Schema
+from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.bands import normal_draws, with_spread
-from ahead_ldp.estimates.estimate import Answers, Estimate
+from ahead_ldp.estimates.densities import BoxEstimate
 from ahead_ldp.estimates.slices import proper
 from ahead_ldp.mechanisms.ahead.averaging import Averaged
 from ahead_ldp.mechanisms.ahead.errors import (
@@ -25,13 +28,14 @@ from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.workloads import Workload
 
-_MOST_TOGETHER = 1024  # queries whose errors are drawn together
+_QUERIES_TOGETHER = 1024  # whose errors are drawn together: a covariance of 8 MB, rooted in a second
 
 
 @dataclass(frozen=True, eq=False)
-class TreeEstimate(Estimate):
+class TreeEstimate(BoxEstimate):
     """Frequencies of a tree's nodes; queries take the coarsest nodes they cover and shares of the leaves they cut."""
 
+    has_bias: ClassVar[bool] = True
     schema: Schema
     averaged: Averaged
     consistent: bool
@@ -58,27 +62,24 @@ class TreeEstimate(Estimate):
     def _masses(self) -> Floats:
         return cell_masses(self.averaged, self._supported)
 
-    def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
-        """Answers with the errors of the linear pipeline, and of evenness in cells (``inference.errors``)."""
-        values, unmarked = workload.add_up(self._answerer.answer(workload.boxes)), np.zeros(workload.n, bool)
-        if not errors:
-            return Answers(values, np.full(workload.n, np.nan), unmarked)
-        variance, uneven = np.empty(workload.n), np.zeros(workload.n)
-        order = np.argsort(workload.owner, kind="stable")
-        starts = np.searchsorted(workload.owner[order], np.arange(workload.n + 1))
-        for part in chunks(workload.n, 4 * self.tree.size):
-            queries = range(*part.indices(workload.n))
-            boxes = order[starts[queries.start] : starts[queries.stop]]
-            weights, owner = np.zeros((len(queries), self.tree.size)), workload.owner[boxes] - queries.start
-            np.add.at(weights, owner, cover_weights(self.tree, workload.boxes[boxes]))
-            variance[part] = self._variance(weights)
-            extra = uneven_variance(self.tree, self._supported, self._masses, workload.boxes[boxes])
-            uneven[part] = np.bincount(owner, extra, len(queries))
-        return Answers(values, np.sqrt(variance), unmarked, bias_error=np.sqrt(uneven))
+    @property
+    def _width(self) -> int:
+        return self.tree.size
+
+    def _values(self, boxes: Floats) -> Floats:
+        return self._answerer.answer(boxes)
+
+    def _with_errors(self, boxes: Floats, owner: Ints, queries: int) -> tuple[NDArray[Any], ...]:
+        """Errors of the linear pipeline, and of evenness in cells (``ahead.errors``)."""
+        weights = np.zeros((queries, self.tree.size))
+        np.add.at(weights, owner, cover_weights(self.tree, boxes))
+        uneven = uneven_variance(self.tree, self._supported, self._masses, boxes)
+        values, unmarked = np.bincount(owner, self._values(boxes), queries), np.zeros(queries, bool)
+        return values, self._variance_of(weights), unmarked, np.bincount(owner, uneven, queries)
 
     def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)
         """Normal draws with the covariance of the answers' errors; None beyond 1024 queries, or without reports."""
-        if workload.n > _MOST_TOGETHER or not self.averaged.has_reports:
+        if workload.n > _QUERIES_TOGETHER or not self.averaged.has_reports:
             return None
         weights = np.zeros((workload.n, self.tree.size))
         np.add.at(weights, workload.owner, cover_weights(self.tree, workload.boxes))
@@ -88,7 +89,7 @@ class TreeEstimate(Estimate):
             np.add.at(covariance, (owner[:, None], owner), extra)
         return with_spread(normal_draws(covariance, draws), self.answer(workload).spread)
 
-    def _variance(self, weights: Floats) -> Floats:  # (k, nodes) -> (k,)
+    def _variance_of(self, weights: Floats) -> Floats:  # (k, nodes) -> (k,)
         """The pipeline's; without reports infinite, except for the whole domain, whose frequency is 1."""
         if self.averaged.has_reports:
             return linear_variance(self.averaged, weights)
@@ -103,7 +104,7 @@ class TreeEstimate(Estimate):
         by_box = weights[:, workload.owner]
         for rows, extra in uneven_covariances(self.tree, self._supported, self._masses, workload.boxes):
             uneven += np.einsum("ki,ij,kj->k", by_box[:, rows], extra, by_box[:, rows])
-        error, bias = np.sqrt(self._variance(total)), np.sqrt(np.maximum(uneven, 0.0))
+        error, bias = np.sqrt(self._variance_of(total)), np.sqrt(np.maximum(uneven, 0.0))
         unmarked = np.zeros(len(weights), bool)
         return Answers(total @ self.values, error, unmarked, {}, self.consistent, bias_error=bias)
 

@@ -10,10 +10,10 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.slices import slices
 from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive, reports_of
-from ahead_ldp.mechanisms.adaptive.cell_estimates import CellReports
 from ahead_ldp.mechanisms.adaptive.estimates import AdaptiveEstimate
 from ahead_ldp.mechanisms.fused.margins import Margin
-from ahead_ldp.protocol.mechanism import Question, Run, Tallies, Wave, axes_of
+from ahead_ldp.protocol.mechanism import Question, Tallies, axes_of
+from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
 _PIECES = 128  # of equal width, beside the bins: where errors are told apart
@@ -27,11 +27,16 @@ class AttributeRun:
     schema: Schema  # of the attribute alone
     attribute: int
     told: list[str] = field(default_factory=list)  # groups that have answered
-    people: int = 0  # who have
-    _reports: list[CellReports] = field(default_factory=list)
-    _running: Run | None = None
-    _wave: Wave | None = None
-    _result: Estimate | None = None
+    _session: Session = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Ask for its first wave."""
+        self._session = Session(self.mechanism, self.schema)
+
+    @property
+    def people(self) -> int:
+        """How many have answered."""
+        return self._session.provenance.people
 
     @property
     def waves(self) -> int:
@@ -44,29 +49,24 @@ class AttributeRun:
 
     def ask(self) -> dict[str, Question]:
         """The questions of the next wave; none when it is over."""
-        if self._running is None:
-            self._running = self.mechanism.run(self.schema)
-            self._advance(None)
-        wave = self._wave or {}
+        wave = self._session.wave
         return {self.group(name): Question((self.attribute,), q.partition, q.oracle) for name, q in wave.items()}
 
     def tell(self, tallies: Tallies) -> None:
         """Take in what its groups said."""
-        if self._wave is None:
-            return
-        mine = {name: tallies[self.group(name)] for name in self._wave}
-        self._reports += [reports_of(question, mine[name]) for name, question in self._wave.items()]
-        self.told += [self.group(name) for name in mine]
-        self.people += sum(tally.n for tally in mine.values())
-        self._advance(mine)
+        if self._session.is_open:
+            mine = {name: tallies[self.group(name)] for name in self._session.wave}
+            self.told += map(self.group, mine)
+            self._session.tell(mine)
 
     def density(self) -> Floats:
         """The shares of all codes so far, not negative, of sum 1."""
-        return _density(AdaptiveEstimate.of(self.schema, axes_of(self.schema)[0], self._reports))
+        reports = [reports_of(question, tally) for question, tally in self._session.answered()]
+        return _density(AdaptiveEstimate.of(self.schema, axes_of(self.schema)[0], reports))
 
     def margin(self, bins: Ints) -> Margin:
         """The density with its errors on the bins, cut further, when all waves are told."""
-        size, estimate = self.schema.sizes[0], self._result
+        size, estimate = self.schema.sizes[0], self._session.estimate
         assert estimate is not None
         parts = np.unique(np.concatenate([bins, np.arange(_PIECES + 1) * size // _PIECES]))
         lo, hi = parts[:-1].astype(float), parts[1:].astype(float)
@@ -74,13 +74,6 @@ class AttributeRun:
         if drawn is None:
             return Margin(_density(estimate), bins, parts, np.zeros((lo.size, lo.size)), known=False)
         return Margin(_density(estimate), bins, parts, drawn.T @ drawn / len(drawn))
-
-    def _advance(self, mine: Tallies | None) -> None:
-        assert self._running is not None
-        try:
-            self._wave = next(self._running) if mine is None else self._running.send(mine)
-        except StopIteration as stop:
-            self._wave, self._result = None, stop.value
 
 
 def _density(estimate: Estimate) -> Floats:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
+from ahead_ldp.estimates.densities import stretches
 from ahead_ldp.estimates.estimate import Answers, Estimate
 from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.mechanisms.fused.pairwise_models import PairwiseModel
@@ -64,12 +65,8 @@ class FusedEstimate(Estimate):
 
     def _slopes(self, workload: Workload) -> Iterator[tuple[slice, Slopes]]:
         """Stretches of the queries, with their slopes."""
-        order = np.argsort(workload.owner, kind="stable")
-        first = np.searchsorted(workload.owner[order], np.arange(workload.n + 1))
-        for part in chunks(workload.n, self._width(len(self.schema.sizes))):
-            start, stop, _ = part.indices(workload.n)
-            boxes = order[first[start] : first[stop]]
-            yield part, Slopes.of(self.model, workload.boxes[boxes], workload.owner[boxes] - start, stop - start)
+        for part, boxes, owner in stretches(workload, self._width(len(self.schema.sizes))):
+            yield part, Slopes.of(self.model, boxes, owner, len(range(*part.indices(workload.n))))
 
     def _width(self, restricted: int) -> int:
         """Numbers held at a time for one box."""

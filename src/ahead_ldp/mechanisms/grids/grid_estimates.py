@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.estimates.estimate import Answers, Estimate
+from ahead_ldp.estimates.densities import BoxEstimate
+from ahead_ldp.estimates.solvers.proportional_fitting import Constraint, proportional_fit
 from ahead_ldp.estimates.solvers.slabs import Slabs
-from ahead_ldp.estimates.solvers.weighted_update import (
-    cell_derivatives,
-    fit_derivatives,
-    in_out_cells,
-    pair_columns,
-    proportional_fit,
-)
+from ahead_ldp.estimates.solvers.weighted_update import cell_derivatives, fit_derivatives, in_out_cells, pair_columns
 from ahead_ldp.mechanisms.grids.grid_consistency import Agreement, Grid, agreements, answer_variance, make_consistent
-from ahead_ldp.partitions.covers import chunks
+from ahead_ldp.partitions.shares import column_shares, cut
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
-from ahead_ldp.schema.workloads import Workload, by_restriction
+from ahead_ldp.schema.workloads import by_restriction
 
 Gradients = dict[int, Floats]  # grid -> (k, columns, ...), the answers' derivatives by its cells
 
@@ -36,7 +33,7 @@ class Response:
     borders: tuple[Ints, Ints]
     table: Floats  # (rows, columns)
     sources: tuple[tuple[int, tuple[int, ...]], ...]  # behind each constraint: a grid, and its axes that were kept
-    constraints: tuple[tuple[Slabs, Floats], ...]
+    constraints: tuple[Constraint, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +47,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GridEstimate(Estimate):
+class GridEstimate(BoxEstimate):
     """Consistent grids, and a response matrix for each pair of attributes.
 
     A query on one attribute is answered from that attribute's grid, or from the pairs' where there is none; on two
@@ -91,38 +88,29 @@ class GridEstimate(Estimate):
         alone = len(attributes) <= 1
         return cls(schema, tuple(told), found, responses, sweeps, tolerance, complement, alone)
 
-    def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
-        """Answers in the order of the workload."""
-        if not errors:
-            values = np.zeros(len(workload.boxes))
-            for attributes, rows in by_restriction(self.schema.sizes, workload.boxes):
-                values[rows] = self._part(attributes, workload.boxes[rows], errors=False).values
-            left_out = np.full(workload.n, np.nan), np.zeros(workload.n, bool)
-            return Answers(workload.add_up(values), *left_out, consistent=self.consistent)
-        found = np.zeros(workload.n), np.zeros(workload.n), np.zeros(workload.n, bool)
-        order = np.argsort(workload.owner, kind="stable")
-        first = np.searchsorted(workload.owner[order], np.arange(workload.n + 1))
+    @property
+    def _width(self) -> int:
         largest = max((r.table.size for r in self.responses.values()), default=0)
-        for part in chunks(workload.n, 4 * (largest + sum(g.values.size for g in self.grids))):
-            queries = range(*part.indices(workload.n))
-            boxes = order[first[queries.start] : first[queries.stop]]
-            for whole, some in zip(found, self._with_errors(workload, boxes, queries), strict=True):
-                whole[part] = some
-        return Answers(*found, consistent=self.consistent)
+        return largest + sum(g.values.size for g in self.grids)
 
-    def _with_errors(self, workload: Workload, boxes: Ints, queries: range) -> tuple[Floats, Floats, Bools]:
-        owner, k = workload.owner[boxes] - queries.start, len(queries)
-        values, cut, unknown = np.zeros(k), np.zeros(k, bool), np.zeros(k, bool)
-        gradients = [np.zeros((k, *g.values.shape)) for g in self.grids]
-        for attributes, rows in by_restriction(self.schema.sizes, workload.boxes[boxes]):
-            part = self._part(attributes, workload.boxes[boxes[rows]], errors=True)
+    def _values(self, boxes: Floats) -> Floats:
+        values = np.zeros(len(boxes))
+        for attributes, rows in by_restriction(self.schema.sizes, boxes):
+            values[rows] = self._part(attributes, boxes[rows], errors=False).values
+        return values
+
+    def _with_errors(self, boxes: Floats, owner: Ints, queries: int) -> tuple[NDArray[Any], ...]:
+        values, marked, unknown = np.zeros(queries), np.zeros(queries, bool), np.zeros(queries, bool)
+        gradients = [np.zeros((queries, *g.values.shape)) for g in self.grids]
+        for attributes, rows in by_restriction(self.schema.sizes, boxes):
+            part = self._part(attributes, boxes[rows], errors=True)
             np.add.at(values, owner[rows], part.values)
-            np.logical_or.at(cut, owner[rows], part.cut)
+            np.logical_or.at(marked, owner[rows], part.cut)
             unknown[owner[rows]] |= part.unknown
             for i, gradient in part.gradients.items():
                 np.add.at(gradients[i], owner[rows], gradient)
         variance = answer_variance(self.grids, self.agreements, gradients, values)
-        return values, np.sqrt(np.where(unknown, np.inf, variance)), cut
+        return values, np.where(unknown, np.inf, variance), marked
 
     def _part(self, attributes: tuple[int, ...], boxes: Floats, *, errors: bool) -> Part:
         k, sides = len(boxes), [boxes[:, a] for a in attributes]
@@ -156,21 +144,21 @@ class GridEstimate(Estimate):
             width = (sides[:, 1] - sides[:, 0]) / self.schema.sizes[attribute]
             return Part(width, {}, np.ones(len(sides), bool), unknown=True)
         people = sum(self.grids[i].n for i in alone)
-        values, cut, gradients = np.zeros(len(sides)), np.zeros(len(sides), bool), {}
+        values, marked, gradients = np.zeros(len(sides)), np.zeros(len(sides), bool), {}
         for i in alone:
             grid = self.grids[i]
             axis = grid.attributes.index(attribute)
-            share = _shares(grid.borders[axis], sides)
+            share = column_shares(sides, grid.borders[axis])
             others = tuple(a for a in range(grid.values.ndim) if a != axis)
             values += share @ grid.values.sum(axis=others) * (grid.n / people)
             wide = share.reshape(len(sides), *[-1 if a == axis else 1 for a in range(grid.values.ndim)])
             gradients[i] = np.broadcast_to(wide * (grid.n / people), (len(sides), *grid.values.shape))
-            cut |= _cuts(grid.borders[axis], sides)
-        return Part(values, gradients, cut)
+            marked |= cut(share)
+        return Part(values, gradients, marked)
 
     def _two(self, pair: tuple[int, int], first: Floats, second: Floats, *, errors: bool) -> Part:
         response = self.responses[pair]
-        rows, columns = _shares(response.borders[0], first), _shares(response.borders[1], second)
+        rows, columns = column_shares(first, response.borders[0]), column_shares(second, response.borders[1])
         values = ((rows @ response.table) * columns).sum(axis=1)
         gradients: Gradients = {}
         if errors and response.sources:
@@ -178,13 +166,13 @@ class GridEstimate(Estimate):
             slopes = fit_derivatives(response.table, response.constraints, weights)
             for (i, axes), slope in zip(response.sources, slopes, strict=True):
                 gradients[i] = gradients.get(i, 0.0) + _widened(slope, axes, self.grids[i].values.shape)
-        cut, asked = np.ones(len(first), bool), set[int]()
+        marked, asked = np.ones(len(first), bool), set[int]()
         for i, axes in response.sources:
             asked.update(self.grids[i].attributes[axis] for axis in axes)
             if len(axes) == 2:
                 borders = self.grids[i].borders
-                cut = _cuts(borders[0], first) | _cuts(borders[1], second)
-        return Part(values, gradients, cut, unknown=asked != set(pair))
+                marked = cut(column_shares(first, borders[0])) | cut(column_shares(second, borders[1]))
+        return Part(values, gradients, marked, unknown=asked != set(pair))
 
 
 def _response(
@@ -219,15 +207,3 @@ def _widened(slope: Floats, axes: tuple[int, ...], shape: tuple[int, ...]) -> Fl
     """Derivatives by a grid's sums as derivatives by its cells."""
     wide = [shape[axis] if axis in axes else 1 for axis in range(len(shape))]
     return np.broadcast_to(slope.reshape(len(slope), *wide), (len(slope), *shape))
-
-
-def _shares(borders: Ints, sides: Floats) -> Floats:  # (columns + 1,), (k, 2) -> (k, columns)
-    """The share of each column inside each side."""
-    inside = np.minimum(sides[:, 1:], borders[1:]) - np.maximum(sides[:, :1], borders[:-1])
-    return np.clip(inside, 0.0, None) / np.diff(borders)
-
-
-def _cuts(borders: Ints, sides: Floats) -> Bools:  # (columns + 1,), (k, 2) -> (k,)
-    """Whether a side ends inside a column."""
-    share = _shares(borders, sides)
-    return np.asarray(((share > 0) & (share < 1)).any(axis=1))

@@ -10,9 +10,10 @@ from math import prod
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.estimates.estimate import Answers, Estimate
+from ahead_ldp.estimates.densities import BoxEstimate
+from ahead_ldp.estimates.solvers.proportional_fitting import proportional_fit
 from ahead_ldp.estimates.solvers.slabs import Slabs
-from ahead_ldp.estimates.solvers.weighted_update import cell_derivatives, proportional_fit, subset_columns
+from ahead_ldp.estimates.solvers.weighted_update import cell_derivatives, subset_columns
 from ahead_ldp.mechanisms.grids.grid_consistency import (
     Agreement,
     Grid,
@@ -21,16 +22,16 @@ from ahead_ldp.mechanisms.grids.grid_consistency import (
     make_consistent,
     shared_attributes,
 )
-from ahead_ldp.partitions.covers import chunks
+from ahead_ldp.partitions.shares import code_shares
 from ahead_ldp.partitions.summed_area import SummedArea
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
-from ahead_ldp.schema.workloads import Workload, by_restriction
+from ahead_ldp.schema.workloads import by_restriction
 
 _MOST_CELLS = 1 << 22  # of a marginal that is put together for a query
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MarginalEstimate(Estimate):
+class MarginalEstimate(BoxEstimate):
     """Consistent marginals; others are put together from them by maximum entropy, and summed over a box.
 
     Attributes that a box does not restrict are left out. Standard errors are first order and take Norm-Sub as a
@@ -96,37 +97,32 @@ class MarginalEstimate(Estimate):
             self.tables[attributes] = SummedArea.of(self.table(attributes))
         return np.asarray(self.tables[attributes].fractional_boxes(boxes[:, attributes]), np.float64)
 
-    def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
-        """Answers in the order of the workload."""
-        values = np.zeros(len(workload.boxes))
-        for attributes, rows in by_restriction(self.schema.sizes, workload.boxes):
-            values[rows] = self._sums(attributes, workload.boxes[rows])
-        answers = workload.add_up(values)
-        if not errors:
-            left_out = np.full(workload.n, np.nan), np.zeros(workload.n, bool)
-            return Answers(answers, *left_out, consistent=self.consistent)
-        error, cut = np.zeros(workload.n), np.zeros(workload.n, bool)
-        order = np.argsort(workload.owner, kind="stable")
-        first = np.searchsorted(workload.owner[order], np.arange(workload.n + 1))
-        for part in chunks(workload.n, 4 * sum(g.values.size for g in self.grids)):
-            queries = range(*part.indices(workload.n))
-            boxes = order[first[queries.start] : first[queries.stop]]
-            error[part], cut[part] = self._errors(workload, boxes, queries, answers[part])
-        return Answers(answers, error, cut, consistent=self.consistent)
+    @property
+    def _width(self) -> int:
+        return sum(g.values.size for g in self.grids)
 
-    def _errors(self, workload: Workload, rows: Ints, queries: range, answers: Floats) -> tuple[Floats, Bools]:
-        boxes, owner = workload.boxes[rows], workload.owner[rows] - queries.start
-        gradients = [np.zeros((len(queries), *g.values.shape)) for g in self.grids]
-        cut, unknown = np.zeros(len(queries), bool), np.zeros(len(queries), bool)
-        np.logical_or.at(cut, owner, (boxes != np.floor(boxes)).any(axis=(1, 2)))
-        for attributes, some in by_restriction(self.schema.sizes, boxes):
+    def _values(self, boxes: Floats) -> Floats:
+        values = np.zeros(len(boxes))
+        for attributes, rows in by_restriction(self.schema.sizes, boxes):
+            values[rows] = self._sums(attributes, boxes[rows])
+        return values
+
+    def _assumes(self, boxes: Floats) -> Bools:
+        marked = BoxEstimate._assumes(self, boxes)
+        for attributes, rows in by_restriction(self.schema.sizes, boxes):
+            marked[rows] |= self._known(attributes) != [attributes] and attributes != ()
+        return marked
+
+    def _variance(self, boxes: Floats, owner: Ints, answers: Floats) -> Floats:
+        gradients = [np.zeros((answers.size, *g.values.shape)) for g in self.grids]
+        unknown = np.zeros(answers.size, bool)
+        for attributes, rows in by_restriction(self.schema.sizes, boxes):
             known = self._known(attributes)
-            unknown[owner[some]] |= set().union(*known) != set(attributes)
-            cut[owner[some]] |= known != [attributes] and attributes != ()
-            for subset, slope in self._slopes(attributes, known, boxes[some]):
-                self._add(gradients, owner[some], subset, slope, boxes[some])
+            unknown[owner[rows]] |= set().union(*known) != set(attributes)
+            for subset, slope in self._slopes(attributes, known, boxes[rows]):
+                self._add(gradients, owner[rows], subset, slope, boxes[rows])
         variance = answer_variance(self.grids, self.agreements, gradients, answers)
-        return np.sqrt(np.where(unknown, np.inf, variance)), cut
+        return np.where(unknown, np.inf, variance)
 
     def _slopes(
         self, attributes: tuple[int, ...], known: list[tuple[int, ...]], boxes: Floats
@@ -156,8 +152,6 @@ class MarginalEstimate(Estimate):
         share = slope.reshape(-1, *[1] * grid.values.ndim)
         for axis, (a, size) in enumerate(zip(grid.attributes, grid.values.shape, strict=True)):
             if a in subset:
-                code = np.arange(size)
-                inside = np.minimum(boxes[:, a, 1:], code + 1) - np.maximum(boxes[:, a, :1], code)
                 wide = [-1 if other == axis else 1 for other in range(grid.values.ndim)]
-                share = share * np.clip(inside, 0.0, None).reshape(len(boxes), *wide)
+                share = share * code_shares(boxes[:, a], size).reshape(len(boxes), *wide)
         np.add.at(gradients[i], owner, np.broadcast_to(share, (len(boxes), *grid.values.shape)))

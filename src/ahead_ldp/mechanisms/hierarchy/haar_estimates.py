@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.estimates.densities import DensityEstimate, inside, less_everyone
+from ahead_ldp.estimates.densities import DensityEstimate, less_everyone
 from ahead_ldp.oracles import Haar
+from ahead_ldp.partitions.shares import code_shares
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
 
@@ -75,7 +76,7 @@ class HaarEstimate(DensityEstimate):
 
     def _variance(self, boxes: Floats, owner: Ints, answers: Floats) -> Floats:
         weights = np.zeros((answers.size, self.density.size))
-        np.add.at(weights, owner, inside(boxes[:, 0], self.density.size))
+        np.add.at(weights, owner, code_shares(boxes[:, 0], self.density.size))
         variance, unmeasured = np.zeros(answers.size), np.zeros(answers.size, bool)
         for level, f in zip(reversed(self.levels), reversed(self.nodes), strict=True):
             weights, a = level.join(weights)

@@ -8,9 +8,10 @@ from math import prod
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.estimates.densities import BoxEstimate, DensityEstimate, inside, less_everyone
+from ahead_ldp.estimates.densities import BoxEstimate, DensityEstimate, less_everyone
 from ahead_ldp.mechanisms.hierarchy.hierarchies import Measured, ProductLeastSquares, group_variance
 from ahead_ldp.partitions.covers import chunks, cover_weights
+from ahead_ldp.partitions.shares import code_shares
 from ahead_ldp.schema.arrays import Floats, Ints
 
 
@@ -21,6 +22,8 @@ class CoverEstimate(BoxEstimate):
     Unbiased, with the exact standard errors of sums of oracles' estimates; answers need not add up.
     """
 
+    schema: Schema
+    consistent: bool
     measured: Measured
 
     @property
@@ -35,10 +38,10 @@ class CoverEstimate(BoxEstimate):
         answers = np.empty(len(boxes))
         for part in chunks(len(boxes), self._width):
             first, *others = self._weights(boxes[part])
-            found = np.tensordot(first, self.measured.values, axes=1)
+            sums = np.tensordot(first, self.measured.values, axes=1)
             for weights in others:
-                found = np.einsum("ka,ka...->k...", weights, found)
-            answers[part] = found
+                sums = np.einsum("ka,ka...->k...", weights, sums)
+            answers[part] = sums
         return answers
 
     def _variance(self, boxes: Floats, owner: Ints, answers: Floats) -> Floats:
@@ -69,7 +72,7 @@ class LeastSquaresEstimate(DensityEstimate):
 
     def _variance(self, boxes: Floats, owner: Ints, answers: Floats) -> Floats:
         measured = self.solution.measured
-        sides = [inside(boxes[:, a], size) for a, size in enumerate(self.density.shape)]
+        sides = [code_shares(boxes[:, a], size) for a, size in enumerate(self.density.shape)]
         terms, lost = self.solution.coefficients(sides)
         variance, unmeasured = group_variance(measured, terms, owner, answers.size)
         np.logical_or.at(unmeasured, owner, lost)

@@ -9,12 +9,11 @@ from typing import Protocol
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.estimates.estimate import Answers, Estimate
+from ahead_ldp.estimates.densities import BoxEstimate
 from ahead_ldp.mechanisms.piecewise.piecewise_linear import Pieces
-from ahead_ldp.partitions.covers import chunks
+from ahead_ldp.partitions.shares import column_shares, cut
 from ahead_ldp.partitions.summed_area import SummedArea
-from ahead_ldp.schema.arrays import Floats, Ints
-from ahead_ldp.schema.workloads import Workload
+from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
 
 class Errors(Protocol):
@@ -44,9 +43,7 @@ class Margin:
 
     def coverage(self, boxes: Floats) -> Floats:  # (k, 2) -> (k, pieces)
         """The share of each piece's codes in each range."""
-        lo, hi = self.borders[:-1], self.borders[1:]
-        inside = np.minimum(hi, boxes[:, 1:]) - np.maximum(lo, boxes[:, :1])
-        return np.clip(inside / (hi - lo), 0.0, 1.0)
+        return column_shares(boxes, self.borders)
 
     def variance(self, coverage: Floats) -> Floats:  # (k, pieces) -> (k,)
         """Variance of the sums of pieces, cut ones by their share of codes: lines inside a piece keep their slope."""
@@ -54,8 +51,8 @@ class Margin:
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalEstimate(Estimate):
-    """A margin that answers workloads on one attribute."""
+class IntervalEstimate(BoxEstimate):
+    """A margin that answers workloads on one attribute: sums of its density, errors of its pieces' masses."""
 
     schema: Schema
     margin: Margin
@@ -65,21 +62,17 @@ class IntervalEstimate(Estimate):
     def _sums(self) -> SummedArea:
         return SummedArea.of(self.margin.density)
 
-    def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
-        """Sums of the density; standard errors of the pieces' masses, linearly propagated."""
-        values = workload.add_up(self._sums.fractional_boxes(workload.boxes))
-        if not errors:
-            return Answers(values, np.full(workload.n, np.nan), np.zeros(workload.n, bool))
-        pieces = self.margin.borders.size - 1
-        variance, cut = np.zeros(workload.n), np.zeros(workload.n, bool)
-        order = np.argsort(workload.owner, kind="stable")
-        starts = np.searchsorted(workload.owner[order], np.arange(workload.n + 1))
-        for part in chunks(workload.n, 4 * pieces):
-            queries = range(*part.indices(workload.n))
-            boxes = order[starts[queries.start] : starts[queries.stop]]
-            share = self.margin.coverage(workload.boxes[boxes, 0])
-            weights, place = np.zeros((len(queries), pieces)), workload.owner[boxes] - queries.start
-            np.add.at(weights, place, share)
-            np.logical_or.at(cut[part], place, ((share > 0) & (share < 1)).any(axis=1))
-            variance[part] = self.margin.variance(weights)
-        return Answers(values, np.sqrt(variance), cut)
+    def _values(self, boxes: Floats) -> Floats:
+        return self._sums.fractional_boxes(boxes)
+
+    def _assumes(self, boxes: Floats) -> Bools:
+        return cut(self.margin.coverage(boxes[:, 0]))
+
+    @property
+    def _width(self) -> int:
+        return self.margin.masses.size
+
+    def _variance(self, boxes: Floats, owner: Ints, answers: Floats) -> Floats:
+        weights = np.zeros((answers.size, self.margin.masses.size))
+        np.add.at(weights, owner, self.margin.coverage(boxes[:, 0]))
+        return self.margin.variance(weights)

@@ -38,7 +38,7 @@ def cell_precision(oracle: LinearOracle, n: int) -> float:
 def tile(tree: IntervalTree, start: Ints, stop: Ints, at: int) -> Ints:
     """The nodes that are asked at this moment of [start, stop), from left to right: they tile the domain."""
     nodes = np.flatnonzero((start <= at) & (at < stop))
-    return nodes[np.argsort(tree.lo[nodes])]
+    return nodes[np.argsort(tree.lo[nodes, 0])]
 
 
 def pool(tree: IntervalTree, reports: Sequence[NodeReport]) -> tuple[Floats, Floats]:

@@ -14,21 +14,20 @@ def allocate(tree: IntervalTree, slots: int) -> tuple[Ints, Ints]:
     WYHM24 Alg. 2, lines 5 to 12, with people in equal slots: rounded, at least one slot to each node but the root.
     At every slot the nodes asked tile the domain.
     """
-    if slots < tree.height[0] - 1:
-        raise ValueError(f"expected at least {tree.height[0] - 1} slots for the paths of this tree, got {slots}")
+    if slots < tree.heights[0] - 1:
+        raise ValueError(f"expected at least {tree.heights[0] - 1} slots for the paths of this tree, got {slots}")
     start, stop = np.zeros(tree.size, np.int64), np.zeros(tree.size, np.int64)
     for i in range(1, tree.size):
         start[i] = stop[tree.parent[i]]
-        left, height = slots - int(start[i]), int(tree.height[i])
+        left, height = slots - int(start[i]), int(tree.heights[i])
         stop[i] = start[i] + max(1, (2 * left + height) // (2 * height))
     return start, stop
 
 
 def query_weights(tree: IntervalTree) -> Floats:  # -> (nodes,)
     """The share of all ranges that use a node: those that contain it but not its parent (WYHM24 Eq. 8)."""
-    d = float(tree.hi[0])
-    containing = (tree.lo + 1) * (d - tree.hi + 1)
-    weights = containing / (d * (d + 1) / 2)
+    lo, hi, d = tree.lo[:, 0], tree.hi[:, 0], float(tree.hi[0, 0])
+    weights = (lo + 1) * (d - hi + 1) / (d * (d + 1) / 2)  # of those that contain the node
     weights[1:] -= weights[tree.parent[1:]]
     weights[0] = 0.0
     return weights
@@ -39,7 +38,7 @@ def expected_error(tree: IntervalTree) -> float:
     left, error = np.ones(tree.size), 0.0
     weights = query_weights(tree)
     for i in range(1, tree.size):
-        own = left[tree.parent[i]] / tree.height[i]
+        own = left[tree.parent[i]] / tree.heights[i]
         left[i] = left[tree.parent[i]] - own
         error += weights[i] / own
     return error

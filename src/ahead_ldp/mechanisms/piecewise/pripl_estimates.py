@@ -10,18 +10,14 @@ import numpy as np
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.estimate import Answers, Estimate
+from ahead_ldp.estimates.solvers.proportional_fitting import Constraint, proportional_fit
 from ahead_ldp.estimates.solvers.slabs import Slabs
-from ahead_ldp.estimates.solvers.weighted_update import (
-    cell_derivatives,
-    fit_derivatives,
-    in_out_cells,
-    pair_columns,
-    proportional_fit,
-)
+from ahead_ldp.estimates.solvers.weighted_update import cell_derivatives, fit_derivatives, in_out_cells, pair_columns
 from ahead_ldp.mechanisms.grids.grid_consistency import Grid
 from ahead_ldp.mechanisms.piecewise.adaptive_grids import agree_grid, agree_margin
 from ahead_ldp.mechanisms.piecewise.interval_estimates import Margin
 from ahead_ldp.partitions.covers import chunks
+from ahead_ldp.partitions.shares import column_shares, cut
 from ahead_ldp.partitions.summed_area import SummedArea
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 from ahead_ldp.schema.workloads import Workload, by_restriction
@@ -35,7 +31,7 @@ class PairTable:
     sums: SummedArea  # of the response matrix, code by code
     borders: tuple[Ints, Ints]  # of the cells that leaves and grid together tell apart
     table: Floats  # (rows, columns) the response matrix on those cells
-    constraints: tuple[tuple[Slabs, Floats], ...]  # leaves of the first, leaves of the second, the grid's cells
+    constraints: tuple[Constraint, ...]  # leaves of the first, leaves of the second, the grid's cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,15 +67,15 @@ class PairsEstimate(Estimate):
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
         """Answers in the order of the workload; a query's boxes are apart, their errors taken as independent."""
         values, variance = np.zeros(len(workload.boxes)), np.zeros(len(workload.boxes))
-        cut = np.zeros(len(workload.boxes), bool)
+        marked = np.zeros(len(workload.boxes), bool)
         for attributes, rows in by_restriction(self.schema.sizes, workload.boxes):
             for part in chunks(rows.size, 4 * self._largest):
                 at = rows[part]
-                values[at], variance[at], cut[at] = self._boxes(attributes, workload.boxes[at], errors)
+                values[at], variance[at], marked[at] = self._boxes(attributes, workload.boxes[at], errors)
         answers = workload.add_up(values)
         if not errors:
             return Answers(answers, np.full(workload.n, np.nan), np.zeros(workload.n, bool))
-        return Answers(answers, np.sqrt(workload.add_up(variance)), workload.add_up(cut.astype(float)) > 0)
+        return Answers(answers, np.sqrt(workload.add_up(variance)), workload.add_up(marked.astype(float)) > 0)
 
     @property
     def _largest(self) -> int:
@@ -106,30 +102,29 @@ class PairsEstimate(Estimate):
         values = SummedArea.of(margin.density).fractional_boxes(sides[:, None])
         share = margin.coverage(sides)
         variance = margin.variance(share) if errors else np.zeros(len(boxes))
-        return values, variance, np.asarray(((share > 0) & (share < 1)).any(axis=1))
+        return values, variance, cut(share)
 
     def _two(self, pair: tuple[int, int], boxes: Floats, errors: bool) -> tuple[Floats, Floats, Bools]:
-        found, sides = self.pairs[pair], boxes[:, pair, :]
-        values = found.sums.fractional_boxes(sides)
-        shares = [_shares(b, sides[:, i]) for i, b in enumerate(found.borders)]
-        cut = np.zeros(len(boxes), bool) if found.grid else np.ones(len(boxes), bool)
-        for i, borders in enumerate(found.grid.borders if found.grid else ()):
-            share = _shares(borders, sides[:, i])
-            cut |= ((share > 0) & (share < 1)).any(axis=1)
+        table, sides = self.pairs[pair], boxes[:, pair, :]
+        values = table.sums.fractional_boxes(sides)
+        shares = [column_shares(sides[:, i], borders) for i, borders in enumerate(table.borders)]
+        marked = np.full(len(boxes), table.grid is None)
+        for i, borders in enumerate(table.grid.borders if table.grid else ()):
+            marked |= cut(column_shares(sides[:, i], borders))
         variance = self._pair_variance(pair, shares) if errors else np.zeros(len(boxes))
-        return values, variance, cut
+        return values, variance, marked
 
     def _pair_variance(self, pair: tuple[int, int], shares: list[Floats]) -> Floats:
         """The noise of both margins and of the grid, through the fit of the response matrix."""
-        found = self.pairs[pair]
+        table = self.pairs[pair]
         weights = shares[0][:, :, None] * shares[1][:, None, :]
-        slopes = fit_derivatives(found.table, found.constraints, weights)
+        slopes = fit_derivatives(table.table, table.constraints, weights)
         variance = sum(self.margins[a].variance(slope) for a, slope in zip(pair, slopes[:2], strict=True))
-        if found.grid:
+        if table.grid:
             by_cell = slopes[2].reshape(len(weights), -1)
             by_cell = by_cell - by_cell.mean(axis=1, keepdims=True)
-            f = np.maximum(found.grid.values.reshape(-1), 0.0)
-            variance = variance + np.maximum(found.grid.oracle.quadratic(found.grid.n, f, by_cell), 0.0)
+            f = np.maximum(table.grid.values.reshape(-1), 0.0)
+            variance = variance + np.maximum(table.grid.oracle.quadratic(table.grid.n, f, by_cell), 0.0)
         return np.asarray(variance)
 
 
@@ -171,9 +166,3 @@ def _agreed(margin: Margin, attribute: int, grids: Sequence[Grid]) -> Margin:
         sums = grid.values.sum(axis=1 - axis)
         columns.append((grid.borders[axis], sums, np.full(sums.size, others / grid.precision)))
     return replace(margin, masses=agree_margin(margin.borders, margin.masses, variances, columns))
-
-
-def _shares(borders: Ints, sides: Floats) -> Floats:  # (columns + 1,), (k, 2) -> (k, columns)
-    """The share of each column inside each side."""
-    inside = np.minimum(sides[:, 1:], borders[1:]) - np.maximum(sides[:, :1], borders[:-1])
-    return np.clip(inside, 0.0, None) / np.diff(borders)

@@ -85,7 +85,7 @@ class MarginTree:
         """Phase 2: the nodes of the tree, a tiling of them for each slot of people."""
         found = {}
         for s, nodes in enumerate(self.tiles):
-            cells = Partition.grid([self.axis], [self.tree.lo[nodes][1:].tolist()])
+            cells = Partition.grid([self.axis], [self.tree.lo[nodes, 0][1:].tolist()])
             found[f"tree-{self.attribute}-{s}"] = Question((self.attribute,), cells, self.oracle(nodes.size))
         return found
 
@@ -95,7 +95,7 @@ class MarginTree:
         people = self.first.n + sum(r.n for r in reports)
         start = self.pieces.masses(self.smooth)
         if self.wave is None:
-            reports.append(self._report(self.tree.leaves, self.first))
+            reports.append(self._report(self.tree.segments, self.first))
             masses = average(self.tree, reports, None, 0.0, people)
             return Margin(self.pieces, masses.values, masses)
         if self.joint and people > self.first.n:

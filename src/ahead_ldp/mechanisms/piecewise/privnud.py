@@ -17,11 +17,12 @@ import numpy as np
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.partition import Axis
 from ahead_ldp.estimates.solvers.norm_sub import norm_sub
+from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares
 from ahead_ldp.mechanisms.grids.hdg import named_oracle
 from ahead_ldp.mechanisms.piecewise.fanout_plan import PlannedNode, containing, plan
 from ahead_ldp.mechanisms.piecewise.interval_estimates import IntervalEstimate, Margin
 from ahead_ldp.mechanisms.piecewise.interval_reports import NodeReport, cell_precision, pool
-from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree, TwoPass
+from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree
 from ahead_ldp.mechanisms.piecewise.piecewise_linear import Pieces
 from ahead_ldp.mechanisms.piecewise.segment_masses import Masses
 from ahead_ldp.oracles import LinearOracle, Tally
@@ -102,11 +103,11 @@ class PrivNUD(Mechanism):
         published = self.estimator == "published"
         if published:
             own = level_norm_sub(tree, own, precision > 0)
-        passes = TwoPass.of(tree, (precision > 0).astype(float) if published else precision)
-        values = passes.fit(own, non_negative=not published)[tree.leaves]
+        passes = TreeLeastSquares.of(tree, (precision > 0).astype(float) if published else precision)
+        values = (passes.solve(own) if published else passes.solve_non_negative(own))[tree.segments]
         nothing = np.zeros(tree.size)
         masses = Masses(tree, values, passes, tuple(reports), nothing, nothing, progress.people)
-        borders = np.append(tree.lo[tree.leaves], tree.hi[0])
+        borders = np.append(tree.lo[tree.segments], tree.hi[0])
         margin = Margin(Pieces(borders, np.zeros(values.size)), values, masses)
         return IntervalEstimate(schema, margin, consistent=not published)
 
@@ -183,7 +184,7 @@ class _Progress:
                 kept += children
                 todo += children
         tree = IntervalTree.of((self.nodes[i].lo, self.nodes[i].hi) for i in kept)
-        place = {span: j for j, span in enumerate(zip(tree.lo.tolist(), tree.hi.tolist(), strict=True))}
+        place = {span: j for j, span in enumerate(zip(tree.lo[:, 0].tolist(), tree.hi[:, 0].tolist(), strict=True))}
         reports = []
         for asked, tally, oracle in self.told:
             if tally.n:
@@ -216,7 +217,7 @@ def level_norm_sub(tree: IntervalTree, own: Floats, known: Bools) -> Floats:
     """Each level non-negative, with the sum of the nodes above it; a level that is not known in full stays."""
     own = own.copy()
     own[0] = 1.0
-    for level in tree.levels()[1:]:
+    for level in list(tree.levels())[1:]:
         if known[level].all():
             above = np.unique(tree.parent[level])
             own[level] = norm_sub(own[level], max(float(own[above].sum()), 0.0))

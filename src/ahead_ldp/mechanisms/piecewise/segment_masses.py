@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares
 from ahead_ldp.mechanisms.piecewise.interval_reports import NodeReport, pool, pooled_variance
-from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree, TwoPass
+from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree
 from ahead_ldp.oracles import SW, Tally
 from ahead_ldp.schema.arrays import Floats
 
@@ -26,7 +27,7 @@ class Masses:
 
     tree: IntervalTree
     values: Floats  # (leaves,)
-    passes: TwoPass
+    passes: TreeLeastSquares
     reports: tuple[NodeReport, ...]
     histogram_share: Floats  # (nodes,)
     histogram_variance: Floats  # (nodes,)
@@ -35,11 +36,11 @@ class Masses:
     def variance(self, weights: Floats) -> Floats:  # (k, leaves) -> (k,)
         """Variance of ``weights @ values``: non-negativity taken as the identity, tree and weights as given."""
         on_nodes = np.zeros((len(weights), self.tree.size))
-        on_nodes[:, self.tree.leaves] = weights
-        g = self.passes.transpose(on_nodes)
+        on_nodes[:, self.tree.segments] = weights
+        g, undetermined = self.passes.coefficients(on_nodes)
         own = g * (1 - self.histogram_share)
         asked = pooled_variance(self.tree, self.reports, own, self.values, self.people)
-        return asked + ((g * self.histogram_share) ** 2) @ self.histogram_variance
+        return np.where(undetermined, np.inf, asked + ((g * self.histogram_share) ** 2) @ self.histogram_variance)
 
 
 def average(
@@ -59,15 +60,15 @@ def average(
     """
     own, precision = pool(tree, reports)
     share, spread = np.zeros(tree.size), np.zeros(tree.size)
-    for leaf, mass in zip(tree.leaves, [] if histogram is None else histogram, strict=histogram is not None):
-        least = noise * tree.length[leaf] / tree.length[0]
+    for leaf, mass in zip(tree.segments, [] if histogram is None else histogram, strict=histogram is not None):
+        least = noise * tree.volume[leaf] / tree.volume[0]
         v = _mean_square(mass, own[leaf], precision[leaf], least)
         share[leaf] = (1 / v) / (precision[leaf] + 1 / v)
         own[leaf] += share[leaf] * (mass - own[leaf])
         precision[leaf] += 1 / v
         spread[leaf] = max(v, least)
-    passes = TwoPass.of(tree, precision, equal=equal)
-    return Masses(tree, passes.fit(own)[tree.leaves], passes, tuple(reports), share, spread, people)
+    passes = TreeLeastSquares.of(tree, precision, equal=equal)
+    return Masses(tree, passes.solve_non_negative(own)[tree.segments], passes, tuple(reports), share, spread, people)
 
 
 def _mean_square(mass: float, own: float, precision: float, noise: float) -> float:
@@ -111,9 +112,9 @@ def fit_jointly(
     Unlike an average with a histogram it knows how uncertain the wave's masses are and that neighbours' errors cancel.
     """
     own, precision = pool(tree, reports)
-    leaves = tree.leaves.size
+    leaves = tree.segments.size
     information = (tree.inside * precision) @ tree.inside.T + _FAINT * np.eye(leaves)
-    score = tree.inside @ (precision * own) + _FAINT * tree.length[tree.leaves] / tree.length[0]
+    score = tree.inside @ (precision * own) + _FAINT * tree.volume[tree.segments] / tree.volume[0]
     wave_information = np.zeros((leaves, leaves))
     if tally.n:
         outcomes = np.stack([wave.outcome_probabilities(s) for s in shapes], axis=1)  # (outcomes, leaves)

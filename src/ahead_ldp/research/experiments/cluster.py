@@ -12,10 +12,9 @@ from typing import Any
 
 from ahead_ldp.engines.mapping import spark_map
 from ahead_ldp.research.experiments import journal
-from ahead_ldp.research.experiments.cells import Cell
-from ahead_ldp.research.experiments.costs import seconds
-from ahead_ldp.research.experiments.local import Problems, Progress, batches, run_batch
-from ahead_ldp.research.experiments.measuring import Outcome
+from ahead_ldp.research.experiments.journal import Outcome
+from ahead_ldp.research.experiments.local import Problems, Progress, batches, run_batch, seconds
+from ahead_ldp.research.experiments.plan import Cell
 
 
 def run_cells_on_spark(

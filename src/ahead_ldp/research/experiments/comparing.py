@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.research.evaluation import check_runs, choose
-from ahead_ldp.research.experiments.cells import METHODS, Cell, Data, split_method
-from ahead_ldp.research.experiments.plan import Figure, Line, Panel, Point
-from ahead_ldp.research.experiments.table import Measured
-from ahead_ldp.research.experiments.views import clearly_above, geometric
+from ahead_ldp.research.experiments.plan import METHODS, Cell, Data, Figure, Line, Panel, Point, split_method
+from ahead_ldp.research.experiments.results import Measured, clearly_above, geometric
 
 DEFAULT = "default"
 NEAR = 1.1

@@ -21,8 +21,8 @@ import numpy as np
 
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.protocol.session import Session
-from ahead_ldp.research.experiments.cells import Cell, Data
 from ahead_ldp.research.experiments.measuring import prepare
+from ahead_ldp.research.experiments.plan import Cell, Data
 from ahead_ldp.research.experiments.sizes import Sizes
 
 EPSILON = 1.1

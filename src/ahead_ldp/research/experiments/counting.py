@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ahead_ldp.research.experiments.cells import Cell
-from ahead_ldp.research.experiments.plan import Figure
-from ahead_ldp.research.experiments.table import Measured
+from ahead_ldp.research.experiments.plan import Cell, Figure
+from ahead_ldp.research.experiments.results import Measured
 
 PAPER = 757  # Sec. 1; the paper does not say how they are counted
 

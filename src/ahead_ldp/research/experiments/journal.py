@@ -1,12 +1,36 @@
-"""The journal of a run: one line of JSON for each finished cell, written through before the next one begins."""
+"""What cells gave, and the journal of a run: one line of JSON for each, written through before the next one begins."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ahead_ldp.research.experiments.measuring import Outcome
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a cell gave: rows of numbers, the same in every run, and beside them what it cost.
+
+    A row has the repetition and its "mse"; or, of a cell about leaves, the "bin", its true "share" and its "leaves".
+    """
+
+    cell: str
+    key: str
+    rows: tuple[Mapping[str, Any], ...]
+    note: str = ""  # of data that stand in for others
+    cost: Mapping[str, float] | None = None
+
+    def record(self) -> dict[str, Any]:
+        """As plain values, one line of the journal."""
+        return {"cell": self.cell, "key": self.key, "rows": list(self.rows), "note": self.note, "cost": self.cost}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Outcome:
+        """From a line of the journal."""
+        return cls(record["cell"], record["key"], tuple(record["rows"]), record["note"], record["cost"])
 
 
 def append(path: Path, outcome: Outcome) -> None:

@@ -1,5 +1,7 @@
 """Running a plan on this machine: processes of one thread each, a journal, and a run that can be killed and resumed.
 
+How long it will take is known before: every cell has an estimate in processor seconds.
+
 Anything that maps a function over cells can run a plan instead (a cluster, say): `measuring.run_cell` is pure, and
 `table` does not care where outcomes come from.
 """
@@ -10,20 +12,35 @@ import contextlib
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
+from math import prod
 from multiprocessing.connection import wait as wait_for_end
 from pathlib import Path
 
-from ahead_ldp.research.datasets import MissingData
+import numpy as np
+
+from ahead_ldp.research.datasets.loading import MissingData
 from ahead_ldp.research.experiments import journal
-from ahead_ldp.research.experiments.cells import Cell
-from ahead_ldp.research.experiments.costs import seconds
-from ahead_ldp.research.experiments.measuring import Outcome, run_cell
+from ahead_ldp.research.experiments.journal import Outcome
+from ahead_ldp.research.experiments.measuring import run_cell
+from ahead_ldp.research.experiments.plan import Cell
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _BATCH_S = 60.0  # estimated; cells on the same people stay together up to this
+# What cells will take, for planning and for the progress bar, was measured on one core of the machine of
+# docs/evaluation.md; a short calculation says how fast this one is.
+_PROBE_S = 0.023  # `_probe` on the reference machine
+
+# Seconds of one repetition: a fixed part, and per thousand cells of the domain.
+_ONE = {"HIO": (0.004, 0.007), "DHT": (0.003, 0.003), "CALM": (0.0015, 0.001), "default": (0.065, 0.025)}
+_TWO = {"HDG": (0.012, 1.5e-4), "CALM": (0.004, 2e-4), "default": (0.3, 7e-4)}
+_AHEAD = {1: (0.004, 0.002), 2: (0.012, 5e-4)}
+_PAIR = {"LLE": 0.012, "HDG": 0.006, "default": 0.1}  # per pair of attributes, queries included
+_PER_PERSON = 3e-8  # of dividing a crowd and counting its groups
+_PER_PERSON_OF_TWO = 1.1e-7  # where groups are many, of two attributes' histogram: the default's
 Progress = Callable[[float, float], None]  # estimated seconds of work done, and in all
 
 
@@ -129,3 +146,43 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 def run_here(cells: Sequence[Cell]) -> dict[str, Outcome]:
     """Run cells in this process, without a journal: outcomes by key."""
     return {cell.key: run_cell(cell) for cell in cells}
+
+
+def seconds(cell: Cell) -> float:
+    """Estimated processor seconds of all repetitions of a cell."""
+    return 0.002 + cell.repeats * (_repetition(cell) if cell.method != "Uni" else 1e-4)
+
+
+def _repetition(cell: Cell) -> float:
+    m, cells = len(cell.data.sizes), prod(cell.data.sizes) / 1000
+    if m <= 2:
+        fixed, each = (_ONE if m == 1 else _TWO).get(cell.method, _AHEAD[m])
+        people = _PER_PERSON_OF_TWO * cell.data.n if m == 2 and cell.method == "default" else 0.0
+        return fixed + each * cells + people
+    people = 0.03 if cells <= 1 << 10 else _PER_PERSON * cell.data.n
+    if cell.method == "DE":
+        return 0.02 + people
+    growth = 2.0 ** (max(m - 5, 0) * 0.35) if cell.method in ("HDG", "LLE") else 1.0
+    fixed = 0.35 if cell.method == "default" else 0.02
+    small = (max(cell.data.sizes) / 64) ** 0.7
+    return people + small * (fixed + _PAIR.get(cell.method, 0.03) * m * (m - 1) / 2 * growth)
+
+
+def estimate(cells: Iterable[Cell]) -> float:
+    """Processor seconds of some cells on this machine, the making of their people included."""
+    chosen = list(cells)
+    people = {cell.data for cell in chosen}
+    making = sum(0.005 + (1e-8 * data.n * (1 + 2 * len(data.sizes)) if data.r is not None else 0.0) for data in people)
+    return (sum(map(seconds, chosen)) + making) * speed()
+
+
+def speed() -> float:
+    """How much longer this machine takes than the reference machine, from a fiftieth of a second of work."""
+    return max(0.2, _probe() / _PROBE_S)
+
+
+def _probe() -> float:
+    rng = np.random.default_rng(0)
+    begun = time.process_time()
+    np.sort(rng.binomial(1000, 0.3, 300_000))
+    return time.process_time() - begun

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,38 +11,19 @@ from numpy.typing import NDArray
 
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
-from ahead_ldp.research.datasets import DATASETS, Crowd, drawn, load, people, population_of
+from ahead_ldp.research.datasets.crowds import Crowd
+from ahead_ldp.research.datasets.loading import drawn, load, population_of
+from ahead_ldp.research.datasets.synthetic import people
+from ahead_ldp.research.datasets.tables import DATASETS
 from ahead_ldp.research.evaluation import Task, run_trial
-from ahead_ldp.research.experiments.cells import Cell, Data, rng_of
+from ahead_ldp.research.experiments.journal import Outcome
+from ahead_ldp.research.experiments.plan import Cell, Data, rng_of
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.coding import encode
 from ahead_ldp.schema.columns import read_columns
 from ahead_ldp.schema.workloads import Workload
 
 BINS = {1: (64,), 2: (32, 32)}  # in which leaves are counted, by the number of attributes
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a cell gave: rows of numbers, the same in every run, and beside them what it cost.
-
-    A row has the repetition and its "mse"; or, of a cell about leaves, the "bin", its true "share" and its "leaves".
-    """
-
-    cell: str
-    key: str
-    rows: tuple[Mapping[str, Any], ...]
-    note: str = ""  # of data that stand in for others
-    cost: Mapping[str, float] | None = None
-
-    def record(self) -> dict[str, Any]:
-        """As plain values, one line of the journal."""
-        return {"cell": self.cell, "key": self.key, "rows": list(self.rows), "note": self.note, "cost": self.cost}
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Outcome:
-        """From a line of the journal."""
-        return cls(record["cell"], record["key"], tuple(record["rows"]), record["note"], record["cost"])
 
 
 def run_cell(cell: Cell) -> Outcome:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ahead_ldp.research.datasets import DATASETS
-from ahead_ldp.research.experiments.cells import Cell, Data, paper_theta
-from ahead_ldp.research.experiments.plan import Figure, Line, Panel, Point
+from ahead_ldp.research.datasets.tables import DATASETS
+from ahead_ldp.research.experiments.plan import Cell, Data, Figure, Line, Panel, Point, paper_theta
 from ahead_ldp.research.experiments.sizes import Sizes
 
 FIXED_EPSILON = 1.1  # Sec. 5.3, 5.4, App. G and J.4

@@ -1,11 +1,163 @@
-"""Figures as data: panels, lines, and the cell behind every point."""
+"""Experiments as data: figures, panels and lines, and behind every point a cell: one setting of people and method.
+
+A cell is all that is needed to run it again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import exp, sqrt
+from pathlib import Path
+from typing import Any
 
-from ahead_ldp.research.experiments.cells import Cell, Data
+import numpy as np
+from numpy.random import Generator, SeedSequence
+
+from ahead_ldp.device.canonical import digest
+from ahead_ldp.device.codes import Schema
+from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.research.datasets.tables import DATASETS
+from ahead_ldp.research.evaluation import choose
+from ahead_ldp.schema.attributes import as_schema, codes
+from ahead_ldp.schema.registry import Registry
+
+SEED = 2021
+LAW = 1  # raised when people, queries or what is measured are made in another way: stored results are then run again
+
+# What a line of a figure is called, and the registered method with its settings behind it.
+METHODS: dict[str, tuple[str | None, str]] = {
+    "AHEAD": ("ahead", "paper"),
+    "DE": ("ahead", "paper"),
+    "LLE": ("lle", "paper"),
+    "HIO": ("hio", "paper"),
+    "DHT": ("dht", "paper"),
+    "CALM": ("calm", "paper"),
+    "HDG": ("hdg", "paper"),
+    "Uni": ("uni", "default"),
+    "default": (None, "default"),
+}
+# Methods of an experiment alone, which nobody would collect with.
+EXPERIMENTAL: Registry[Any] = Registry(
+    "method", {"unprocessed": "ahead_ldp.research.experiments.unprocessed:UnprocessedAHEAD"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Which people: a data set or shape, its columns, the codes of each attribute, how many, how tied or skewed.
+
+    Or those of a ``file`` under a ``declared`` schema, whose attributes take the columns in order.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    n: int
+    columns: tuple[str, ...] = ()
+    r: float | None = None
+    skew: float = 0.0
+    file: str = ""
+    declared: Schema | None = None
+
+    @property
+    def id(self) -> str:
+        """A short text, different for different people."""
+        parts = [self.name, *self.columns, "x".join(map(str, self.sizes)), f"n={self.n}"]
+        parts += [] if self.r is None else [f"r={self.r:g}"]
+        parts += [f"skew={self.skew:g}"] * bool(self.skew)
+        parts += [] if self.declared is None else [self.declared.digest()[:8]]
+        return " ".join(parts)
+
+    @property
+    def schema(self) -> Schema:
+        """As declared, or attributes of plain codes."""
+        if self.declared is not None:
+            return self.declared
+        return as_schema([codes(name, size) for name, size in zip(self.names, self.sizes, strict=True)])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, or x1, x2, ..."""
+        return self.columns or tuple(f"x{i + 1}" for i in range(len(self.sizes)))
+
+    @property
+    def title(self) -> str:
+        """The name for people."""
+        if self.file:
+            return self.name
+        return DATASETS[self.name].title if self.name in DATASETS else self.name.capitalize()
+
+    @property
+    def stamp(self) -> str:
+        """Changes when a file does."""
+        if not self.file:
+            return ""
+        found = Path(self.file).stat()
+        return f"{found.st_size} {found.st_mtime_ns}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One setting. ``task`` is "mse", or "leaves": where the tree's leaves are. ``theta`` replaces the threshold."""
+
+    data: Data
+    method: str
+    epsilon: float
+    repeats: int
+    queries: int = 200
+    theta: float | None = None
+    task: str = "mse"
+    seed: int = SEED
+
+    @property
+    def id(self) -> str:
+        """A short text, different for different settings; tables are sorted by it."""
+        parts = [self.data.id, self.method, f"epsilon={self.epsilon:g}"]
+        parts += [] if self.theta is None else [f"theta={self.theta:g}"]
+        parts += [self.task] * (self.task != "mse")
+        parts += [f"queries={self.queries}"] * (self.queries != 200) + [f"seed={self.seed}"] * (self.seed != SEED)
+        return " | ".join(parts)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The method as it will run."""
+        epsilon = f"{self.epsilon:g}"
+        if self.method in EXPERIMENTAL:
+            scale = 1.0 if self.theta is None else max(self.theta / paper_theta(self.data, self.epsilon), 1e-9)
+            unprocessed: Mechanism = EXPERIMENTAL[self.method](epsilon=epsilon, scale=scale)
+            return unprocessed
+        name, settings = METHODS[self.method] if self.method in METHODS else split_method(self.method)
+        return choose(name, self.data.schema, epsilon, self.data.n, settings)[0]
+
+    @property
+    def key(self) -> str:
+        """A digest of everything that the results depend on; a result stored under another key is run again."""
+        method: Any = self.mechanism.record()
+        return digest(
+            {"law": LAW, "cell": self.id, "method": method, "repeats": self.repeats, "file": self.data.stamp}
+        )[:24]
+
+
+def split_method(text: str) -> tuple[str, str]:
+    """A method by its registered name, with settings after a colon: "hio", "hio:strong"."""
+    name, _, settings = text.partition(":")
+    MECHANISMS.find(name)
+    return name, settings or "default"
+
+
+def rng_of(seed: int, what: str, repetition: int = 0) -> Generator:
+    """The generator of one purpose, a function of these three and nothing else."""
+    number = int.from_bytes(hashlib.sha256(what.encode()).digest()[:8])
+    return np.random.default_rng(SeedSequence(seed, spawn_key=(number, repetition)))
+
+
+def paper_theta(data: Data, epsilon: float) -> float:
+    """The paper's threshold for all levels: sqrt((B + 1) Var), B = 2 to the number of attributes (Eq. 6)."""
+    groups = max(data.sizes).bit_length() - 1
+    variance = 4 * exp(epsilon) * groups / (data.n * (exp(epsilon) - 1) ** 2)
+    return sqrt((2 ** len(data.sizes) + 1) * variance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ahead_ldp.research.experiments.rules import Rule
-from ahead_ldp.research.experiments.views import NotMeasured, View
+from ahead_ldp.research.experiments.results import NotMeasured, Rule, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ def judge(finding: Finding, view: View) -> Verdict:
     try:
         evidence = finding.rule(shown)
         refused = {name: refuses(finding.rule, shown, name) for name in finding.refuses}
-    except (NotMeasured, StopIteration) as reason:
-        return Verdict(finding, "undecided", str(reason) or "a panel is missing", {})
+    except NotMeasured as reason:
+        return Verdict(finding, "undecided", str(reason), {})
     if evidence.met and not all(refused.values()):
         let_in = ", ".join(name for name, no in refused.items() if not no)
         return Verdict(

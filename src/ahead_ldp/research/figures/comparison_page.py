@@ -8,12 +8,9 @@ from pathlib import Path
 
 from ahead_ldp.research.experiments.comparing import DEFAULT, Recommendation, overall
 from ahead_ldp.research.experiments.plan import Figure
-from ahead_ldp.research.experiments.table import Measured
-from ahead_ldp.research.experiments.views import geometric
-from ahead_ldp.research.figures.evaluation import draw
-from ahead_ldp.research.figures.report import inline, page
-from ahead_ldp.research.figures.report_tables import escaped, table
-from ahead_ldp.research.figures.reproduction import save
+from ahead_ldp.research.experiments.results import Measured, geometric
+from ahead_ldp.research.figures.evaluation import draw, save
+from ahead_ldp.research.figures.report import escaped, inline, page, table
 
 MOST_LINES = 8
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ahead_ldp.research.evaluation import Spread
 from ahead_ldp.research.experiments.measuring import BINS
 from ahead_ldp.research.experiments.plan import Figure as Planned
 from ahead_ldp.research.experiments.plan import Line, Panel
-from ahead_ldp.research.experiments.table import Measured
+from ahead_ldp.research.experiments.results import Measured
 from ahead_ldp.research.figures.heat_maps import draw_heat_figure, raised
 
 if TYPE_CHECKING:
@@ -192,3 +193,17 @@ def _draw_shares(ax: Axes, values: Any, sizes: tuple[int, ...], colour: str) -> 
     edges = np.linspace(0, sizes[0], BINS[2][0] + 1)
     ax.pcolormesh(edges, edges, picture.T, cmap=HEAT, norm=PowerNorm(0.5, 0.0, picture.max()), rasterized=True)
     ax.set_aspect("equal")
+
+
+def save(drawn: Figure, folder: Path, name: str) -> Path:
+    """The figure as SVG and PDF, without the time of day."""
+    import matplotlib
+
+    (folder / "figures").mkdir(exist_ok=True)
+    path = folder / "figures" / f"{name}.svg"
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")  # found once, kept for both files
+    with matplotlib.rc_context({"svg.hashsalt": name, "pdf.fonttype": 42}):
+        drawn.savefig(path, metadata={"Date": None})
+        drawn.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
+    return path

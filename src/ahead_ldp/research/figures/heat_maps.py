@@ -10,7 +10,7 @@ import numpy as np
 from ahead_ldp.plots.style import HEAT, new_figure
 from ahead_ldp.research.experiments.plan import Figure as Planned
 from ahead_ldp.research.experiments.plan import Line, Panel
-from ahead_ldp.research.experiments.table import Measured
+from ahead_ldp.research.experiments.results import Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

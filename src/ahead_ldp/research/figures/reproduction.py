@@ -8,7 +8,6 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,15 +19,11 @@ from ahead_ldp.research.experiments.findings import FINDINGS
 from ahead_ldp.research.experiments.local import Progress, run_cells
 from ahead_ldp.research.experiments.paper import FIGURES, make_plan
 from ahead_ldp.research.experiments.plan import Figure, all_cells
+from ahead_ldp.research.experiments.results import Measured, View, write_csv, write_tables
 from ahead_ldp.research.experiments.sizes import Sizes
-from ahead_ldp.research.experiments.table import Measured, write_csv, write_tables
 from ahead_ldp.research.experiments.verdicts import Verdict, judge_all
-from ahead_ldp.research.experiments.views import View
-from ahead_ldp.research.figures.evaluation import draw
+from ahead_ldp.research.figures.evaluation import draw, save
 from ahead_ldp.research.figures.report import Results, write_report
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawn
 
 TABLE = "table3"
 TARGETS = (*FIGURES, TABLE)
@@ -87,20 +82,6 @@ def reproduce(
 def environment() -> str:
     """Python, NumPy and the number of cores."""
     return f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores"
-
-
-def save(drawn: Drawn, folder: Path, name: str) -> Path:
-    """The figure as SVG and PDF, without the time of day."""
-    import matplotlib
-
-    (folder / "figures").mkdir(exist_ok=True)
-    path = folder / "figures" / f"{name}.svg"
-    drawn.draw_without_rendering()
-    drawn.set_layout_engine("none")  # found once, kept for both files
-    with matplotlib.rc_context({"svg.hashsalt": name, "pdf.fonttype": 42}):
-        drawn.savefig(path, metadata={"Date": None})
-        drawn.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
-    return path
 
 
 def _complexity(folder: Path, sizes: Sizes) -> list[Cost]:

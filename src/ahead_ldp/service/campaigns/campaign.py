@@ -14,7 +14,9 @@ from ahead_ldp.mechanisms import make_mechanism, mechanism_from_record
 from ahead_ldp.protocol.mechanism import Mechanism, Tallies, tally_from_record
 from ahead_ldp.protocol.session import Session, replay
 from ahead_ldp.schema.attributes import as_schema
-from ahead_ldp.service.store.rows import NewQuestion, NewWave, QuestionRow
+from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.store.interface import Store
+from ahead_ldp.service.store.rows import NewQuestion, NewWave, QuestionRow, WaveRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,8 +73,8 @@ class Terms:
 
     def questions(self, session: Session) -> list[Record]:
         """The open questions of a session, in the order of the campaign's groups."""
-        made = session.question_records()
-        return [made[group] for group, _ in self.campaign.groups if group in made]
+        records = session.question_records()
+        return [records[group] for group, _ in self.campaign.groups if group in records]
 
     def next_wave(self, session: Session, now: int) -> NewWave:
         """The open wave of a session as a store takes it, with its deadline if the campaign has one."""
@@ -83,36 +85,46 @@ class Terms:
 
 def stored_tallies(rows: Sequence[QuestionRow]) -> Tallies:
     """The tallies of a frozen wave."""
-    found = {}
-    for row in rows:
-        assert row.tally is not None
-        found[row.group] = tally_from_record(parse_canonical(row.tally), row.digest)
-    return found
+    return {r.group: tally_from_record(parse_canonical(r.tally), r.digest) for r in rows if r.tally is not None}
 
 
 def draft(request: Mapping[str, Any]) -> Terms:
     """The terms of a new campaign: a whole record, or schema, method and texts from which one is made."""
     if request.get("type") == "campaign":
         return Terms.of(Campaign.of(dict(request)))
-    given = dict(request)
-    schema = _schema(given.pop("schema"))
-    epsilon = epsilon_text(given.pop("epsilon"))
-    method = given.pop("method", None) or {}
-    users, paper = given.pop("users", None), bool(given.pop("paper", False))
+    texts = dict(request)
+    schema = _schema(texts.pop("schema"))
+    epsilon = epsilon_text(texts.pop("epsilon"))
+    method = texts.pop("method", None) or {}
+    users, paper = texts.pop("users", None), bool(texts.pop("paper", False))
     if isinstance(method, str):
         method = {"name": method}
     choices = {key: tuple(c) if isinstance(c, list) else c for key, c in method.get("choices", {}).items()}
     mechanism = make_mechanism(method.get("name"), schema, epsilon, users, paper, **choices)
     groups = [(g.id, g.share) for g in mechanism.groups(schema)]
-    record = campaign_record(schema=schema, method=mechanism.record(), epsilon=epsilon, groups=groups, **given)
+    record = campaign_record(schema=schema, method=mechanism.record(), epsilon=epsilon, groups=groups, **texts)
     return Terms.of(Campaign.of(record))
 
 
-def check_size(session: Session, max_cells: int) -> None:
-    """Refuse questions of more cells than the server takes (and devices answer)."""
+def find_wave(store: Store, campaign: str, number: int) -> WaveRow:
+    """A wave of a campaign."""
+    for wave in store.waves(campaign):
+        if wave.number == number:
+            return wave
+    raise Problem("not_found", "no such wave")
+
+
+def audit_event(kind: str, campaign: str, **fields: object) -> bytes:
+    """The body of a link of the audit chain."""
+    return canonical_bytes({"event": kind, "campaign": campaign, **fields})
+
+
+def too_large(session: Session, max_cells: int) -> str:
+    """What is wrong with questions of more cells than the server takes (and devices answer); empty if nothing is."""
     for group, question in session.wave.items():
         if question.oracle.d > max_cells:
-            raise ValueError(f"expected questions of at most {max_cells} cells, got {question.oracle.d} for {group}")
+            return f"expected questions of at most {max_cells} cells, got {question.oracle.d} for {group}"
+    return ""
 
 
 def _schema(given: Any) -> Schema:

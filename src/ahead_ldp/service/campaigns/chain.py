@@ -6,10 +6,10 @@ from typing import Any
 
 from ahead_ldp.device.canonical import parse_canonical
 from ahead_ldp.protocol.session import NOTHING
-from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.campaigns.operations import Campaigns
 
 
-def chain(service: Service, campaign: str) -> dict[str, Any]:
+def chain(service: Campaigns, campaign: str) -> dict[str, Any]:
     """Everything that an audit recomputes: questions, frozen tallies, digests over the reports.
 
     The parts are read one after the other. A wave that was closed meanwhile would show up without its tallies, or

@@ -10,30 +10,57 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
-from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.protocol.session import ReplayMismatch, Session
 from ahead_ldp.schema.arrays import Bytes
-from ahead_ldp.service.campaigns.campaign import Terms, check_size
-from ahead_ldp.service.campaigns.counting import Counted, count_group, no_reports, payload_rows
-from ahead_ldp.service.campaigns.directory import Directory
+from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, too_large
+from ahead_ldp.service.campaigns.counting import GroupCount, count_group, no_reports, payload_rows
 from ahead_ldp.service.campaigns.lifecycle import short_groups
+from ahead_ldp.service.campaigns.logs import event
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.screening.screens import WaveScreens, screen_wave
-from ahead_ldp.service.server.logs import event
-from ahead_ldp.service.server.problems import Problem
 from ahead_ldp.service.store.interface import LeaseLost, StateChanged, Store
-from ahead_ldp.service.store.rows import CampaignState, Lease, QuestionRow, QuestionState, WaveRow, WaveState
+from ahead_ldp.service.store.rows import CampaignState, Job, Lease, QuestionRow, QuestionState, WaveRow, WaveState
 
-SCREENS = "screens"
-# Why a wave is held: whoever takes over after a crash goes on with the same intent.
-COUNTING, GIVING_UP_SHORT, FINISHING = "counting", "giving_up_short_groups", "finishing"
+CLOSE, SCREENS = "close", "screens"  # kinds of a job, and of a document
+LeaseOf = Callable[[], Lease]  # a closer's lease, prolonged to from now
 
 
-def audit_event(kind: str, campaign: str, **fields: object) -> bytes:
-    """The body of a link of the audit chain."""
-    return canonical_bytes({"event": kind, "campaign": campaign, **fields})
+class Intent(StrEnum):
+    """What is to become of a wave; the text is the option that a job is stored with."""
+
+    COUNT = ""  # if no group is below the minimum; else it goes on, and whoever asked is told
+    VOID_SHORT = "void_short"  # give up groups below the minimum: past their second deadline
+    FINISH = "finish"  # the same, and the campaign ends with it
+    RELEASE = "release"  # count a held wave, whatever its screens said
+    VOID_ALL = "void_all"  # give up the whole wave
+    RESUME = "resume"  # go on where a closer died; stop no wave for it
+
+
+class Hold(StrEnum):
+    """Why a wave is held, at the head of its note: whoever takes over after a crash goes on with the same."""
+
+    COUNTING = "counting"
+    GIVING_UP_SHORT = "giving_up_short_groups"
+    FINISHING = "finishing"
+
+    @classmethod
+    def of(cls, intent: Intent) -> Hold:
+        """The hold that an intent begins."""
+        return {Intent.FINISH: cls.FINISHING, Intent.VOID_SHORT: cls.GIVING_UP_SHORT}.get(intent, cls.COUNTING)
+
+    @classmethod
+    def noted(cls, note: str) -> Hold:
+        """The hold that a note speaks of; one that says something else is to be counted."""
+        head = note.partition(" ")[0]
+        return next((hold for hold in cls if hold == head), cls.COUNTING)
+
+    def note(self) -> str:
+        """A note for the wave. No two are alike: a count belongs to one hold."""
+        return f"{self} {secrets.token_hex(8)}"
 
 
 class NotHeld(Exception):
@@ -41,7 +68,7 @@ class NotHeld(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosingResult:
     """What became of a wave, and of its campaign."""
 
     wave: WaveState
@@ -53,77 +80,74 @@ class Closed:
         return {"wave_state": self.wave.value, "campaign_state": self.campaign.value, "void": list(self.void)}
 
 
+def request_closing(store: Store, now: int, campaign: str, wave: int, name: str, intent: Intent) -> Job:
+    """The job that closes a wave in this way: a new one, or the one that is on its way under this name."""
+    options = {intent.value: True} if intent else {}
+    args = json.dumps({"campaign": campaign, "wave": wave, "options": options}).encode()
+    return store.add_job(f"{name}/{campaign}/{wave}", CLOSE, args, now)
+
+
 @dataclass(frozen=True, slots=True)
 class Closer:
     """Closes waves of a store, for one process among possibly several."""
 
     store: Store
-    directory: Directory
+    terms: Callable[[str], Terms]  # of a campaign
     clock: Callable[[], int]
     hold_z: float
     max_cells: int
 
+    def work(self, job: Job, lease: LeaseOf) -> ClosingResult:
+        """Do what a job asks for."""
+        args = json.loads(job.args)
+        intent = next((Intent(name) for name, wanted in args["options"].items() if wanted), Intent.COUNT)
+        return self.close(args["campaign"], args["wave"], intent, lease)
+
     def close(
-        self,
-        campaign: str,
-        number: int,
-        *,
-        finish: bool = False,
-        release: bool = False,
-        void_short: bool = False,
-        void_all: bool = False,
-        resume: bool = False,
-        lease: Callable[[], Lease] | None = None,
-    ) -> Closed:
+        self, campaign: str, number: int, intent: Intent = Intent.COUNT, lease: LeaseOf | None = None
+    ) -> ClosingResult:
         """Close a wave, or hold it if its screens say so.
 
-        ``void_short`` gives up groups below the minimum (past their second deadline, or because the campaign ends
-        here), else such a wave goes on and the caller is told; ``release`` counts a held wave whatever its screens
-        said; ``void_all`` gives up the whole wave; ``finish`` ends the campaign with it. ``resume`` goes on where a
-        closer died, and stops no wave by itself: ``NotHeld`` if it is not stopped. ``lease`` is the closer's, kept
-        while it counts; without it a wave is not stopped, in one step with that: ``LeaseLost``.
+        To resume a wave that is not stopped is ``NotHeld``. ``lease`` is the closer's, kept while it counts; without
+        it a wave is not stopped, in one step with that: ``LeaseLost``.
         """
-        terms = self.directory.terms(campaign)
-        wave = self._wave(campaign, number)
-        if resume and wave.state is not WaveState.HELD:
+        terms = self.terms(campaign)
+        wave = find_wave(self.store, campaign, number)
+        if intent is Intent.RESUME and wave.state is not WaveState.HELD:
             raise NotHeld
         if wave.state in (WaveState.CLOSED, WaveState.VOID):
-            return self._outcome(campaign, number)
+            return self._result(campaign, number)
         if wave.state is WaveState.OPEN:
-            self._stop(campaign, number, FINISHING if finish else GIVING_UP_SHORT if void_short else COUNTING, lease)
-            wave = self._wave(campaign, number)
+            self._stop(campaign, number, Hold.of(intent), lease)
+            wave = find_wave(self.store, campaign, number)
             if wave.state is WaveState.OPEN:
                 raise StateChanged(f"expected wave {number} to be held, another closer opened it again")
-        intent = wave.note.partition(" ")[0]
-        finish = finish or intent == FINISHING
-        void_short = void_short or intent in (GIVING_UP_SHORT, FINISHING)
-        rows = self.store.questions(campaign, number)
-        self._void(terms, rows, wave, void_short, void_all)
-        rows = self.store.questions(campaign, number)
+        holds = {Hold.of(intent), Hold.noted(wave.note)}  # of this closer, and of the one that stopped the wave
+        finish = Hold.FINISHING in holds
+        void_short = finish or Hold.GIVING_UP_SHORT in holds
+        self._void(terms, wave, void_short, void_all=intent is Intent.VOID_ALL)
         session = self._session(terms, number)
-        counted = [self._count(terms, session, row, lease) for row in rows]
-        if not release and not void_all and self._screened(terms, session, number, counted).hold:
+        counts = [self._count(terms, session, row, lease) for row in self.store.questions(campaign, number)]
+        if intent in (Intent.RELEASE, Intent.VOID_ALL) or not self._screened(terms, session, number, counts).hold:
+            self._freeze(terms, session, wave, counts, finish)
+        else:
             event("wave_held", campaign=campaign, wave=number)
-            return self._outcome(campaign, number)
-        self._freeze(terms, session, wave, counted, finish)
-        return self._outcome(campaign, number)
+        return self._result(campaign, number)
 
-    def _stop(self, campaign: str, number: int, intent: str, lease: Callable[[], Lease] | None) -> None:
-        note = f"{intent} {secrets.token_hex(8)}"  # no two holds are alike: a count belongs to one of them
+    def _stop(self, campaign: str, number: int, hold: Hold, lease: LeaseOf | None) -> None:
         move, held_by = (WaveState.OPEN, WaveState.HELD), None if lease is None else lease()
         try:
-            self.store.set_wave_state(campaign, number, *move, self.clock(), note, lease=held_by)
+            self.store.set_wave_state(campaign, number, *move, self.clock(), hold.note(), lease=held_by)
         except LeaseLost:  # who was asleep for so long that another did it must not stop the wave again
             raise
         except StateChanged:  # another closer was faster; what follows is the same for both
             return
 
-    def _void(self, terms: Terms, rows: Sequence[QuestionRow], wave: WaveRow, void_short: bool, void_all: bool) -> None:
+    def _void(self, terms: Terms, wave: WaveRow, void_short: bool, void_all: bool) -> None:
         """Give short groups up, or open the wave again; neither if the hold that they were found in has ended."""
         number, hold = wave.number, wave.note
-        counts = self.store.counts(terms.digest, number)
-        standing = {row.group for row in rows if row.state is not QuestionState.VOID}
-        counts = {group: n for group, n in counts.items() if group in standing}
+        void = [q.group for q in self.store.questions(terms.digest, number) if q.state is QuestionState.VOID]
+        counts = {group: n for group, n in self.store.counts(terms.digest, number).items() if group not in void}
         short = tuple(counts) if void_all else short_groups(counts, terms.campaign.minimum)
         if short and not void_short and not void_all:
             self.store.set_wave_state(terms.digest, number, WaveState.HELD, WaveState.OPEN, self.clock(), hold=hold)
@@ -144,7 +168,7 @@ class Closer:
             raise Problem("wrong_state", "another process closed the wave")
         return session
 
-    def _count(self, terms: Terms, session: Session, row: QuestionRow, lease: Callable[[], Lease] | None) -> Counted:
+    def _count(self, terms: Terms, session: Session, row: QuestionRow, lease: LeaseOf | None) -> GroupCount:
         def alive() -> None:
             if lease is not None and not self.store.renew_job(*lease()):
                 raise LeaseLost("another process took the job over")
@@ -154,8 +178,8 @@ class Closer:
             return no_reports(row.group, row.digest, oracle)
         return count_group(self.store, terms.digest, row.wave, row.group, row.digest, oracle, alive)
 
-    def _screened(self, terms: Terms, session: Session, number: int, counted: Sequence[Counted]) -> WaveScreens:
-        tallies = {c.group: c.tally for c in counted}
+    def _screened(self, terms: Terms, session: Session, number: int, counts: Sequence[GroupCount]) -> WaveScreens:
+        tallies = {c.group: c.tally for c in counts}
         shares = dict(terms.campaign.groups)
 
         def rows(group: str) -> Iterator[Bytes]:
@@ -166,40 +190,29 @@ class Closer:
         self.store.put_document(terms.digest, number, SCREENS, json.dumps(screens.record()).encode())
         return screens
 
-    def _freeze(self, terms: Terms, session: Session, wave: WaveRow, counted: Sequence[Counted], finish: bool) -> None:
+    def _freeze(
+        self, terms: Terms, session: Session, wave: WaveRow, counts: Sequence[GroupCount], finish: bool
+    ) -> None:
         now, number = self.clock(), wave.number
-        session.tell({c.group: c.tally for c in counted})
+        session.tell({c.group: c.tally for c in counts})
         state, following = CampaignState.FINISHED, None
         if session.is_open and not finish:
             state = CampaignState.OPEN
-            if terms.review or not self._fits(session):
+            if terms.review or too_large(session, self.max_cells):
                 state = CampaignState.REVIEW
             else:
                 following = terms.next_wave(session, now)
         body = audit_event(
             "wave_closed", terms.digest, wave=number, frozen=session.frozen, state=state.value,
-            groups=[{"group": c.group, "n": c.tally.n, "reports": c.reports_digest} for c in counted],
+            groups=[{"group": c.group, "n": c.tally.n, "reports": c.reports_digest} for c in counts],
         )  # fmt: skip
-        frozen = [c.frozen() for c in counted]
+        frozen = [c.frozen() for c in counts]
         if self.store.freeze_wave(terms.digest, number, frozen, now, state, following, body, wave.note):
-            n = sum(c.tally.n for c in counted)
+            n = sum(c.tally.n for c in counts)
             event("wave_closed", campaign=terms.digest, wave=number, n=n, state=state.value)
 
-    def _fits(self, session: Session) -> bool:
-        try:
-            check_size(session, self.max_cells)
-        except ValueError:
-            return False
-        return True
-
-    def _wave(self, campaign: str, number: int) -> WaveRow:
-        for wave in self.store.waves(campaign):
-            if wave.number == number:
-                return wave
-        raise Problem("not_found", "no such wave")
-
-    def _outcome(self, campaign: str, number: int) -> Closed:
-        wave = self._wave(campaign, number)
+    def _result(self, campaign: str, number: int) -> ClosingResult:
+        wave = find_wave(self.store, campaign, number)
         rows = self.store.questions(campaign, number)
         void = tuple(row.group for row in rows if row.state is QuestionState.VOID)
-        return Closed(wave.state, self.store.campaign(campaign).state, void)
+        return ClosingResult(wave.state, self.store.campaign(campaign).state, void)

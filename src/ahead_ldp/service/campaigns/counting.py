@@ -17,7 +17,7 @@ from ahead_ldp.service.store.rows import Chunk, FrozenGroup
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class GroupCount:
     """One group of a wave: its tally, and the digest over (id, hash) of the reports in it."""
 
     group: str
@@ -45,7 +45,7 @@ def count_group(
     question: str,
     oracle: Oracle,
     alive: Callable[[], None] = lambda: None,
-) -> Counted:
+) -> GroupCount:
     """Count the stored reports of a group. ``alive`` is called between chunks, to keep a lease."""
     tally, names = Tally.empty(oracle.outcomes), []
     for chunk in store.reports(campaign, wave, group):
@@ -53,9 +53,9 @@ def count_group(
         tally += oracle.tally(rows)
         names.append(Chunk(chunk.n, chunk.ids, chunk.hashes, b""))
         alive()
-    return Counted(group, question, tally, reports_digest(names))
+    return GroupCount(group, question, tally, reports_digest(names))
 
 
-def no_reports(group: str, question: str, oracle: Oracle) -> Counted:
+def no_reports(group: str, question: str, oracle: Oracle) -> GroupCount:
     """A void group: no information."""
-    return Counted(group, question, Tally.empty(oracle.outcomes), reports_digest([]))
+    return GroupCount(group, question, Tally.empty(oracle.outcomes), reports_digest([]))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
 
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.device.canonical import check_digest
@@ -13,12 +16,14 @@ from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.oracles import Oracle, oracle_of_law
 from ahead_ldp.protocol.session import ReplayMismatch, Session
 from ahead_ldp.service.campaigns.campaign import Terms
-from ahead_ldp.service.server.committing import Key
-from ahead_ldp.service.server.problems import Problem
+from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.screening.joint_fit import told
+from ahead_ldp.service.screening.manipulation import AskedWave
 from ahead_ldp.service.store.interface import NotFound, Store
-from ahead_ldp.service.store.rows import WaveState
+from ahead_ldp.service.store.rows import Key, WaveState
 
 _MOST_TARGETS = 100_000
+T = TypeVar("T")
 Standing = tuple[tuple[int, bool], ...]  # every wave, and whether it is closed
 
 
@@ -55,17 +60,18 @@ class Directory:
         self._targets: dict[bytes, Target] = {}
         self._sessions: dict[str, tuple[Standing, Session]] = {}
         self._estimates: dict[str, tuple[Standing, Estimate]] = {}
+        self._asked: dict[str, tuple[Standing, list[AskedWave]]] = {}
 
     def terms(self, campaign: str) -> Terms:
         """The terms of a stored campaign; a ``Problem`` if there is none."""
-        if (found := self._terms.get(campaign)) is not None:
-            return found
+        if (known := self._terms.get(campaign)) is not None:
+            return known
         try:
             row = self.store.campaign(check_digest(campaign, "campaign"))
         except (ValueError, NotFound):
             raise Problem("not_found", "no such campaign") from None
-        made = self._terms[campaign] = Terms.of(Campaign.from_bytes(row.record, campaign))
-        return made
+        terms = self._terms[campaign] = Terms.of(Campaign.from_bytes(row.record, campaign))
+        return terms
 
     def cached_target(self, key: bytes) -> Target | None:
         """The target of campaign and question digest (64 bytes), if it was loaded before."""
@@ -73,8 +79,8 @@ class Directory:
 
     def target(self, key: bytes) -> Target | None:
         """The target of campaign and question digest (64 bytes); None if no wave has the question."""
-        if (found := self._targets.get(key)) is not None:
-            return found
+        if (known := self._targets.get(key)) is not None:
+            return known
         campaign, question = key[:32].hex(), key[32:].hex()
         terms = self.terms(campaign)
         rows = self.store.questions(campaign)
@@ -105,10 +111,17 @@ class Directory:
 
     def estimate(self, campaign: str) -> Estimate:
         """The estimate from the closed waves, computed once for each of them."""
+        return self._derived(campaign, self._estimates, Session.finish)
+
+    def asked(self, campaign: str) -> list[AskedWave]:
+        """The questions of every closed wave with their tallies; the mechanism is replayed once when one was closed."""
+        return self._derived(campaign, self._asked, _asked)
+
+    def _derived(self, campaign: str, kept: dict[str, tuple[Standing, T]], derive: Callable[[Session], T]) -> T:
         standing, session = self._session(campaign)
-        known = self._estimates.get(campaign)
+        known = kept.get(campaign)
         if known is None or known[0] != standing:
-            known = self._estimates[campaign] = (standing, session.finish())
+            known = kept[campaign] = (standing, derive(session))
         return known[1]
 
     def _session(self, campaign: str) -> tuple[Standing, Session]:
@@ -125,3 +138,8 @@ class Directory:
         if len(session.history) == sum(closed for _, closed in standing):
             self._sessions[campaign] = (standing, session)  # unless a wave was closed between the two reads
         return standing, session
+
+
+def _asked(session: Session) -> list[AskedWave]:
+    pairs = iter(told(session))
+    return [list(islice(pairs, len(tallies))) for tallies in session.history]

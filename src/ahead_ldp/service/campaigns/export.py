@@ -11,13 +11,12 @@ from ahead_ldp.device.canonical import Record
 from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, Header
 from ahead_ldp.engines.files import Asked
 from ahead_ldp.engines.writer import ReportWriter
-from ahead_ldp.protocol.session import Provenance
-from ahead_ldp.service.server.problems import Problem
-from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.campaigns.operations import Campaigns
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.store.rows import Chunk, QuestionRow
 
 
-def report_stream(service: Service, campaign: str, number: int, group: str) -> Iterator[bytes]:
+def report_stream(service: Campaigns, campaign: str, number: int, group: str) -> Iterator[bytes]:
     """The stored reports of one group: header, then frames of id and payload. Tokens are not kept, so not here."""
     question = _question(service, campaign, number, group)
     chunks = service.store.reports(campaign, number, group)
@@ -36,13 +35,12 @@ def frames(chunk: Chunk) -> bytes:
     return np.hstack([ids, np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, -1)]).tobytes()
 
 
-def tallies_record(service: Service, campaign: str) -> Record:
+def tallies_record(service: Campaigns, campaign: str) -> Record:
     """Schema, method, every frozen tally with the digest of its question, and the chain's end."""
-    session = service.closed_session(campaign)
-    return Provenance(session.mechanism, session.schema, tuple(session.history), campaign).record()
+    return service.closed_session(campaign).finish().record()
 
 
-def _question(service: Service, campaign: str, number: int, group: str) -> QuestionRow:
+def _question(service: Campaigns, campaign: str, number: int, group: str) -> QuestionRow:
     service.wave(campaign, number)
     for row in service.store.questions(campaign, number):
         if row.group == group:

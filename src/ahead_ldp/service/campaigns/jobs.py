@@ -9,12 +9,13 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
-from ahead_ldp.service.campaigns.closing import SCREENS, Closer, NotHeld, audit_event
+from ahead_ldp.service.campaigns.campaign import audit_event
+from ahead_ldp.service.campaigns.closing import SCREENS, Closer, Intent, NotHeld, request_closing
 from ahead_ldp.service.campaigns.lifecycle import Close, Extend, due
-from ahead_ldp.service.server.logs import event
-from ahead_ldp.service.server.problems import Problem
+from ahead_ldp.service.campaigns.logs import LOGGER, event
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.store.interface import StateChanged, Store, StoreUnavailable
 from ahead_ldp.service.store.rows import (
     CampaignRow,
@@ -27,7 +28,6 @@ from ahead_ldp.service.store.rows import (
     WaveState,
 )
 
-CLOSE = "close"
 _DAY_S = 86_400
 _RETRY_S = 60  # a job that failed is tried again by the clock, not at once
 _RETENTION = "retention"
@@ -53,11 +53,6 @@ class Jobs:
             done += 1
         return done
 
-    def request(self, campaign: str, wave: int, name: str, **options: bool) -> Job:
-        """The job that closes a wave in this way: a new one, or the one that is on its way."""
-        args = json.dumps({"campaign": campaign, "wave": wave, "options": options}).encode()
-        return self.store.add_job(f"{name}/{campaign}/{wave}", CLOSE, args, self.clock())
-
     def _look_at(self, campaign: CampaignRow) -> None:
         if campaign.state in (CampaignState.FINISHED, CampaignState.VOID):
             self._retain(campaign)
@@ -66,10 +61,10 @@ class Jobs:
                 self._look_at_wave(campaign.digest, wave)
 
     def _look_at_wave(self, campaign: str, wave: WaveRow) -> None:
-        terms, now = self.closer.directory.terms(campaign), self.clock()
+        terms, now = self.closer.terms(campaign), self.clock()
         if wave.state is WaveState.HELD:
             if self._is_abandoned(campaign, wave.number):  # a closer died in the middle
-                self._schedule(campaign, wave.number, now, f"resume/{wave.extensions}", resume=True)
+                self._schedule(campaign, wave.number, now, f"resume/{wave.extensions}", Intent.RESUME)
             return
         if wave.state is not WaveState.OPEN:
             return
@@ -79,7 +74,8 @@ class Jobs:
         if isinstance(action, Extend):
             self._extend(campaign, wave, action)
         elif isinstance(action, Close):
-            self._schedule(campaign, wave.number, now, f"due/{wave.extensions}", void_short=bool(action.void))
+            intent = Intent.VOID_SHORT if action.void else Intent.COUNT
+            self._schedule(campaign, wave.number, now, f"due/{wave.extensions}", intent)
 
     def _extend(self, campaign: str, wave: WaveRow, action: Extend) -> None:
         body = audit_event("wave_extended", campaign, wave=wave.number, closes_at=action.closes_at)
@@ -89,10 +85,10 @@ class Jobs:
         except StateChanged:
             return  # another process did it
 
-    def _schedule(self, campaign: str, wave: int, now: int, name: str, **options: bool) -> None:
+    def _schedule(self, campaign: str, wave: int, now: int, name: str, intent: Intent) -> None:
         key = f"{name}/{campaign}/{wave}"
         if now - self.failed_at.get(key, -_RETRY_S) >= _RETRY_S:
-            self.request(campaign, wave, name, **options)
+            request_closing(self.store, now, campaign, wave, name, intent)
 
     def _is_abandoned(self, campaign: str, wave: int) -> bool:
         """Whether a wave is held and nobody works on it: its state is read last, a closer may just have opened it."""
@@ -110,38 +106,33 @@ class Jobs:
 
     def _work(self, job: Job) -> None:
         assert job.lease is not None
-        state, result = JobState.DONE, b""
+        state, result, waits = JobState.FAILED, b"", True  # the clock does not ask for it again at once
         try:
-            result = json.dumps(self._do(job)).encode()
+            result = json.dumps(self.closer.work(job, partial(self._lease, job)).record()).encode()
+            state, waits = JobState.DONE, False
         except Problem as problem:
-            state, result = JobState.FAILED, problem.body()
+            result = problem.body()
             event("job_failed", logging.WARNING, kind=job.kind, reason=problem.kind)
         except StateChanged:
-            state, result = JobState.FAILED, Problem("wrong_state", "something else changed it first").body()
-        except NotHeld:
-            self.store.end_job(job.number, job.lease, JobState.FAILED, Problem("wrong_state", "it is not held").body())
-            return  # not a failure to wait after: when it is held again, it is to be gone on with
+            result = Problem("wrong_state", "something else changed it first").body()
+        except NotHeld:  # not a failure to wait after: when it is held again, it is to be gone on with
+            result, waits = Problem("wrong_state", "it is not held").body(), False
         except StoreUnavailable:
             event("store_unavailable", logging.ERROR, kind=job.kind)
             return  # the lease runs out, and the job is done then
         except Exception:
-            logging.getLogger("ahead_ldp.service.server").exception("job_crashed")
-            state, result = JobState.FAILED, Problem("internal").body()
-        if state is JobState.FAILED:
+            LOGGER.exception("job_crashed")
+            result = Problem("internal").body()
+        if waits:
             self.failed_at[job.key] = self.clock()
         self.store.end_job(job.number, job.lease, state, result)
 
-    def _do(self, job: Job) -> dict[str, Any]:
-        args = json.loads(job.args)
-
-        def lease() -> Lease:
-            assert job.lease is not None
-            return Lease(job.number, job.lease, self.clock() + self.lease_s)
-
-        return self.closer.close(args["campaign"], args["wave"], lease=lease, **args["options"]).record()
+    def _lease(self, job: Job) -> Lease:
+        assert job.lease is not None
+        return Lease(job.number, job.lease, self.clock() + self.lease_s)
 
     def _retain(self, campaign: CampaignRow) -> None:
-        days = self.closer.directory.terms(campaign.digest).campaign.record["retention_days"]
+        days = self.closer.terms(campaign.digest).campaign.record["retention_days"]
         if campaign.ended_at is None or self.clock() < campaign.ended_at + days * _DAY_S:
             return
         if self.store.document(campaign.digest, 0, _RETENTION) is None:

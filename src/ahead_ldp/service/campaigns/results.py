@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from ahead_ldp.estimates.answers import BIAS_NOTE, INCONSISTENT_NOTE
+from ahead_ldp.estimates.answers import BIAS_NOTE, INCONSISTENT_NOTE, plain, records
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.protocol.session import Session, environment
 
@@ -19,7 +16,7 @@ def overview(session: Session, estimate: Estimate, level: float = 0.95) -> dict[
     """Method, people, chain, and the distribution of every attribute."""
     return {
         "method": session.mechanism.name,
-        "people": _people(session),
+        "people": _people(estimate),
         "waves": len(session.history),
         "complete": session.estimate is not None,
         "consistent": estimate.consistent,
@@ -34,22 +31,22 @@ def overview(session: Session, estimate: Estimate, level: float = 0.95) -> dict[
 def _attribute(estimate: Estimate, attribute: Any, level: float) -> dict[str, Any]:
     bins = None if attribute.kind == "nominal" or attribute.size <= _MOST_BINS else _MOST_BINS
     found = {"name": attribute.name, "kind": attribute.kind, "codes": attribute.size}
-    return {**found, "histogram": table(estimate.histogram(attribute.name, bins).columns(level))}
+    return {**found, "histogram": estimate.histogram(attribute.name, bins).records(level)}
 
 
 def answer_queries(session: Session, estimate: Estimate, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Answers to text queries, curves, histograms, quantiles and means; a bad query is a ``ValueError``."""
     level = float(asked["level"])
-    found: dict[str, Any] = {"people": _people(session), "waves": len(session.history), "level": level}
+    found: dict[str, Any] = {"people": _people(estimate), "waves": len(session.history), "level": level}
     if asked["queries"]:
         answers = estimate.ask(*asked["queries"], snap=asked["snap"])
-        found["queries"] = table(answers.columns(level))
-    found["cdf"] = {name: table(estimate.cdf(name).columns(level)) for name in asked["cdf"]}
+        found["queries"] = answers.records(level)
+    found["cdf"] = {name: estimate.cdf(name).records(level) for name in asked["cdf"]}
     found["histograms"] = {
-        h["attribute"]: table(estimate.histogram(h["attribute"], h["bins"]).columns(level)) for h in asked["histograms"]
+        h["attribute"]: estimate.histogram(h["attribute"], h["bins"]).records(level) for h in asked["histograms"]
     }
     found["quantiles"] = {
-        q["attribute"]: table(estimate.quantiles(q["attribute"], q["levels"]).columns(level))
+        q["attribute"]: records(estimate.quantiles(q["attribute"], q["levels"]).columns(level))
         for q in asked["quantiles"]
     }
     found["means"] = {name: _mean(estimate, name, level) for name in asked["means"]}
@@ -63,25 +60,11 @@ def _mean(estimate: Estimate, attribute: str, level: float) -> dict[str, Any]:
     return {key: plain(value) for key, value in found.items()} | {"bias_not_included": bool(mean.bias_not_included)}
 
 
-def _people(session: Session) -> int:
-    return sum(tally.n for told in session.history for tally in told.values())
+def _people(estimate: Estimate) -> int:
+    assert estimate.provenance is not None
+    return estimate.provenance.people
 
 
 def _notes(estimate: Estimate) -> list[str]:
     notes = [BIAS_NOTE.removeprefix("* "), "Errors are about the people who took part, not about who they stand for."]
     return notes if estimate.consistent else [*notes, INCONSISTENT_NOTE]
-
-
-def table(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Columns as rows of plain values; numbers that JSON does not have are null."""
-    lists = {name: [plain(x) for x in np.asarray(column).reshape(-1).tolist()] for name, column in columns.items()}
-    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it: dates as text, what is not finite as null."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -10,18 +10,9 @@ from itertools import accumulate
 
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.device.question import Policy, Question
-from ahead_ldp.device.tokens import (
-    PANEL_WAVE,
-    blind,
-    check_signature,
-    draw_group,
-    new_nonce,
-    report_id,
-    token_group,
-    unblind,
-)
+from ahead_ldp.device.tokens import PANEL_WAVE, blind, new_nonce, report_id
 from ahead_ldp.device.words import SystemWords
-from ahead_ldp.service.client.enrolment import Signer, issuer_key
+from ahead_ldp.service.client.enrolment import Signer, choose_group, issuer_key, sign_nonce
 from ahead_ldp.service.client.views import check_wave_bytes
 
 Codes = Sequence[int]
@@ -102,28 +93,16 @@ class Crowd:
         return Upload(number, group, tuple(people), b"".join(frames))
 
     def _group(self, person: int, wave: int, open_groups: Sequence[tuple[str, int]]) -> str:
-        panel = self.campaign.enrolment == "panel"
-        groups = self.campaign.groups if panel else open_groups
-        if self.campaign.key is not None:
-            signature = self._token(person)[1]
-            return token_group(signature, self.campaign.digest, PANEL_WAVE if panel else wave, groups)
-        if not panel:
-            return draw_group(groups)
-        if person not in self._groups:
-            self._groups[person] = draw_group(groups)
-        return self._groups[person]
+        signature = None if self.campaign.key is None else self._token(person)[1]
+        chosen_for, group = choose_group(self.campaign, wave, open_groups, signature)
+        return self._groups.setdefault(person, group) if chosen_for == PANEL_WAVE else group
 
     def _token(self, person: int) -> tuple[bytes, bytes]:
         if person not in self._tokens:
-            key = issuer_key(self.campaign)
+            key, nonce = issuer_key(self.campaign), new_nonce()
             assert key is not None
             assert self._signer_of is not None
-            nonce, signer = new_nonce(), self._signer_of(person)
-            if self.campaign.tier == "signed":
-                signature = check_signature(key, nonce, signer.sign(nonce))
-            else:
-                blinded = blind(key, nonce)
-                signature = unblind(key, nonce, signer.sign(blinded.message), blinded.inverse)
+            signature = sign_nonce(self.campaign, key, nonce, self._signer_of(person), lambda: blind(key, nonce))
             self._tokens[person] = (nonce, signature)
         return self._tokens[person]
 
@@ -137,6 +116,7 @@ class _Answering:
         self._cells: dict[tuple[int, ...], int] = {}
 
     def payload(self, codes: Codes) -> bytes:
+        """The noisy answer of somebody with these codes."""
         asked = tuple(codes[i] for i in self._question.attributes)
         cell = self._cells.get(asked)
         if cell is None:

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from ahead_ldp.device import tokens
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.device.entries import LedgerRefused, Token
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import QuestionRefused
-from ahead_ldp.device.tokens import (
-    PANEL_WAVE,
-    PublicKey,
-    TokenRefused,
-    blind,
-    blind_with,
-    check_signature,
-    draw_group,
-    token_group,
-    unblind,
-)
 from ahead_ldp.service.client.transport import JSON, Transport, Unreachable, as_transport
 from ahead_ldp.service.client.views import read_json
 
@@ -46,18 +36,18 @@ class IssuerClient:
         body = json.dumps({"secret": self._secret, "message": message.hex()}).encode("ascii")
         answer = self._transport.request("POST", "/v1/signatures", body, JSON)
         if answer.status in (400, 403, 409, 422):
-            raise TokenRefused("the issuer refused: the secret is unknown or was used before")
+            raise tokens.TokenRefused("the issuer refused: the secret is unknown or was used before")
         if answer.status != 200:
             raise Unreachable(f"the issuer answered {answer.status}")
         try:
             return bytes.fromhex(read_json(answer)["signature"])
         except (KeyError, TypeError, ValueError):
-            raise TokenRefused("expected a signature from the issuer") from None
+            raise tokens.TokenRefused("expected a signature from the issuer") from None
 
 
-def issuer_key(campaign: Campaign) -> PublicKey | None:
+def issuer_key(campaign: Campaign) -> tokens.PublicKey | None:
     """The issuer's key that the campaign pins, if it has tokens."""
-    return None if campaign.key is None else PublicKey(*campaign.key)
+    return None if campaign.key is None else tokens.PublicKey(*campaign.key)
 
 
 def obtain_token(ledger: Ledger, campaign: Campaign, signer: Signer | None) -> Token:
@@ -65,36 +55,47 @@ def obtain_token(ledger: Ledger, campaign: Campaign, signer: Signer | None) -> T
     token, key = ledger.token(campaign.digest), issuer_key(campaign)
     if key is None:
         return token
-    if token.signature is None:
-        if signer is None:
-            raise QuestionRefused("expected an issuer: this campaign asks for a token")
-        if campaign.tier == "signed":
-            signature = check_signature(key, token.nonce, signer.sign(token.nonce))
-        else:
-            signature = _blind_signature(ledger, campaign, key, token, signer)
-        ledger.keep_signature(campaign.digest, signature)
-    else:
-        check_signature(key, token.nonce, token.signature)
+    if token.signature is not None:
+        tokens.check_signature(key, token.nonce, token.signature)
+        return token
+    if signer is None:
+        raise QuestionRefused("expected an issuer: this campaign asks for a token")
+
+    def blinding() -> tokens.Blinded:
+        """The kept blinding if a crash came between the issuer and the ledger, else a new one."""
+        if token.inverse is not None:
+            return tokens.blind_with(key, token.nonce, token.inverse)
+        blinded = tokens.blind(key, token.nonce)
+        ledger.keep_inverse(campaign.digest, blinded.inverse)
+        return blinded
+
+    ledger.keep_signature(campaign.digest, sign_nonce(campaign, key, token.nonce, signer, blinding))
     return ledger.token(campaign.digest)
 
 
-def own_group(ledger: Ledger, campaign: Campaign, wave: int, groups: Groups, token: Token) -> str:
-    """The device's group among ``groups``: derived from the token, else drawn once and kept."""
+def sign_nonce(
+    campaign: Campaign, key: tokens.PublicKey, nonce: bytes, signer: Signer, blinding: Callable[[], tokens.Blinded]
+) -> bytes:
+    """The issuer's signature on a nonce, checked; in the tier ``blind`` the issuer sees the blinded nonce alone."""
+    if campaign.tier == "signed":
+        return tokens.check_signature(key, nonce, signer.sign(nonce))
+    blinded = blinding()
+    return tokens.unblind(key, nonce, signer.sign(blinded.message), blinded.inverse)
+
+
+def choose_group(campaign: Campaign, wave: int, open_groups: Groups, signature: bytes | None) -> tuple[int, str]:
+    """The wave for which a group is chosen (0 for a panel: all of them), and the group: by the token, else drawn."""
     if campaign.enrolment == "panel":
-        wave, groups = PANEL_WAVE, campaign.groups
-    if token.signature is None:
-        drawn = draw_group(groups)
-        return ledger.keep_group(campaign.digest, wave, drawn)
-    derived = token_group(token.signature, campaign.digest, wave, groups)
-    if ledger.keep_group(campaign.digest, wave, derived) != derived:
+        wave, open_groups = tokens.PANEL_WAVE, campaign.groups
+    if signature is None:
+        return wave, tokens.draw_group(open_groups)
+    return wave, tokens.token_group(signature, campaign.digest, wave, open_groups)
+
+
+def own_group(ledger: Ledger, campaign: Campaign, wave: int, open_groups: Groups, token: Token) -> str:
+    """The device's group: the first one ever chosen, which with a token is the only one."""
+    chosen_for, group = choose_group(campaign, wave, open_groups, token.signature)
+    kept = ledger.keep_group(campaign.digest, chosen_for, group)
+    if token.signature is not None and kept != group:
         raise LedgerRefused("expected the group that follows from the token")
-    return derived
-
-
-def _blind_signature(ledger: Ledger, campaign: Campaign, key: PublicKey, token: Token, signer: Signer) -> bytes:
-    if token.inverse is None:
-        blinded = blind(key, token.nonce)
-        ledger.keep_inverse(campaign.digest, blinded.inverse)
-    else:
-        blinded = blind_with(key, token.nonce, token.inverse)  # a crash came between the issuer and the ledger
-    return unblind(key, token.nonce, signer.sign(blinded.message), blinded.inverse)
+    return kept

@@ -31,20 +31,33 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One question that passed every check. Nothing private has been read yet."""
+    """One question that passed every check. Nothing private has been read yet.
+
+    ``fields`` are the owner's names of what would be read, as far as they are known before consent, and ``spent`` what
+    every field was charged so far. ``asked_of_all`` are the attributes that any group of the wave is asked.
+    """
 
     campaign: Campaign
-    wave: int
-    group: str
     question: Question
-    fields: tuple[str, ...]  # the owner's names of what would be read
+    fields: tuple[str, ...]
     spent: Mapping[str, Spent]
     closes_at: int | None = None
+    asked_of_all: tuple[str, ...] = ()
+
+    @property
+    def wave(self) -> int:
+        """The number of the wave."""
+        return self.question.wave
+
+    @property
+    def group(self) -> str:
+        """The device's own group."""
+        return self.question.group
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
         """What is asked."""
-        return tuple(self.question.schema.attributes[i] for i in self.question.attributes)
+        return self.question.asked
 
     @property
     def epsilon(self) -> Fraction:

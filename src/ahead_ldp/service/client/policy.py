@@ -26,7 +26,7 @@ class OwnerPolicy(Policy):
     limits: Mapping[str, float | str | Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse limits that are none."""
+        """Raise ``ValueError`` for a limit that is no number."""
         exact_epsilon(self.max_epsilon)
         self.exact_limits()
 
@@ -44,12 +44,18 @@ class OwnerPolicy(Policy):
         if campaign.minimum < self.least_group:
             raise QuestionRefused(f"expected groups of at least {self.least_group} people")
 
-    def fields_of(self, question: Question) -> tuple[str, ...]:
-        """The owner's fields that a question reads, each once."""
-        names = [question.schema.attributes[i].name for i in question.attributes]
-        if unknown := [name for name in names if name not in self.fields]:
+    def known_fields(self, question: Question) -> tuple[str, ...]:
+        """The owner's fields that a question reads, each once, as far as the owner has named them."""
+        return tuple(dict.fromkeys(self.fields[a.name] for a in question.asked if a.name in self.fields))
+
+    def map_fields(self, question: Question, asked_of_all: Iterable[str]) -> tuple[str, ...]:
+        """The owner's fields that a question reads, each once; every attribute that any group is asked must have one.
+
+        Else a device would answer or not by its group, and a server could see who has which field.
+        """
+        if unknown := [name for name in asked_of_all if name not in self.fields]:
             raise QuestionRefused(f"the owner has not said which field {unknown[0]} is")
-        return tuple(dict.fromkeys(self.fields[name] for name in names))
+        return self.known_fields(question)
 
 
 def same_names(names: Iterable[str]) -> dict[str, str]:

@@ -1,4 +1,8 @@
-"""A person's side of a campaign: checks first, then consent, then the value; drawn once, kept, and only then sent."""
+"""A person's side of a campaign: checks first, then consent, then the value; drawn once, kept, and only then sent.
+
+The order of steps is the same in every language and pinned by tests/vectors/steps.json: check the question, ask for
+consent, map the attributes to the owner's fields, reserve in the ledger, read the value, draw, commit; then send.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +14,21 @@ from dataclasses import replace
 
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.device.canonical import check_digest
-from ahead_ldp.device.entries import Entry, LedgerRefused, State, Token
-from ahead_ldp.device.fitting import fitted_payload
+from ahead_ldp.device.entries import LedgerRefused, State, Token
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import Reason
 from ahead_ldp.device.tokens import report_id
 from ahead_ldp.device.words import SystemWords
+from ahead_ldp.service.client import views
 from ahead_ldp.service.client.enrolment import Signer, obtain_token, own_group
 from ahead_ldp.service.client.offers import Offer, Outcome, Receipt, Status
 from ahead_ldp.service.client.policy import OwnerPolicy
 from ahead_ldp.service.client.transport import JSON, Answer, Transport, Unreachable, as_transport
-from ahead_ldp.service.client.views import (
-    CampaignState,
-    check_wave_bytes,
-    fetch_campaign,
-    fetch_state,
-    fetch_wave,
-    read_json,
-    same_at_mirror,
-    wave_digest,
-)
 
 Consent = Callable[[Offer], bool]
 Values = Callable[[Offer], Mapping[str, object]]
 
-_STATUS = {
-    State.DRAWN: Status.QUEUED,
-    State.SENT: Status.QUEUED,
-    State.ACKNOWLEDGED: Status.ACKNOWLEDGED,
-    State.LATE: Status.LATE,
-    State.REJECTED: Status.REJECTED,
-    State.WITHDRAWN: Status.WITHDRAWN,
-    State.WIPED: Status.WIPED,
-}
+_WAITS_TO_BE_SENT = (State.DRAWN, State.SENT)
 
 
 class WithdrawalRefused(Exception):
@@ -74,21 +60,36 @@ class Client:
         self._transport, self._mirror = as_transport(way), None if mirror is None else as_transport(mirror)
         self._ledger, self._policy, self._signer = ledger, policy, signer
         self._jitter_s, self._clock, self._sleep = jitter_s, clock, sleep
+        self._campaigns: dict[str, Campaign] = {}
 
     def campaign(self, digest: str) -> Campaign:
-        """The pinned campaign, the same at the mirror where there is one, within the owner's policy."""
-        campaign = fetch_campaign(self._transport, digest)
-        self._compare(f"/v1/campaigns/{digest}", campaign.encode())
-        self._policy.check_campaign(campaign)
-        return campaign
+        """The pinned campaign, the same at the mirror where there is one, within the owner's policy; fetched once."""
+        if digest not in self._campaigns:
+            campaign = views.fetch_campaign(self._transport, digest)
+            self._compare(f"/v1/campaigns/{digest}", campaign.encode())
+            self._policy.check_campaign(campaign)
+            self._campaigns[digest] = campaign
+        return self._campaigns[digest]
 
     def offer(self, digest: str) -> Offer | Outcome:
         """The question that this device would answer now, every check passed; or why there is none yet."""
         campaign = self.campaign(digest)
-        state = fetch_state(self._transport, digest)
+        state = views.fetch_state(self._transport, digest)
         if state.open_wave is None:
             return Outcome(Status.OVER if state.over else Status.WAITING)
-        return self._offer(campaign, state, state.open_wave)
+        data = views.fetch_wave(self._transport, campaign, state.open_wave)
+        self._compare(f"/v1/campaigns/{digest}/waves/{state.open_wave}", data)
+        questions = views.check_wave_bytes(data, campaign, state.open_wave, self._policy)
+        self._ledger.check_view(digest, state.open_wave, views.wave_digest(data))
+        token = obtain_token(self._ledger, campaign, self._signer)
+        open_groups = [(group, share) for group, share in campaign.groups if group in questions]
+        question = questions.get(own_group(self._ledger, campaign, state.open_wave, open_groups, token))
+        if question is None:
+            return Outcome(Status.WAITING)
+        fields = self._policy.known_fields(question)
+        self._ledger.check_budget(digest, fields, campaign.epsilon, self._policy.exact_limits())
+        asked_of_all = dict.fromkeys(attribute.name for each in questions.values() for attribute in each.asked)
+        return Offer(campaign, question, fields, self._ledger.spent(), state.closes_at, tuple(asked_of_all))
 
     def answer(self, digest: str, consent: Consent, values: Values) -> Outcome:
         """Answer a campaign once. ``consent`` sees the offer; only after a yes is ``values`` asked for the record.
@@ -97,15 +98,15 @@ class Client:
         """
         with self._ledger.answering():
             entry = self._ledger.entry(check_digest(digest, "campaign"))
-            if entry is None or entry.state == State.RESERVED:
-                offer = self.offer(digest)
-                if isinstance(offer, Outcome):
-                    return offer
-                if not consent(offer):
-                    return Outcome(Status.DECLINED)
-                replaced = self._draw(offer, values)
-                return replace(self._send_due(digest), replaced=replaced)
-            return self._send_due(digest)
+            if entry is not None and entry.state != State.RESERVED:
+                return self._send_due(digest)
+            offer = self.offer(digest)
+            if isinstance(offer, Outcome):
+                return offer
+            if not consent(offer):
+                return Outcome(Status.DECLINED)
+            replaced = self._draw(offer, values)
+            return replace(self._send_due(digest), replaced=replaced)
 
     def deliver(self, digest: str, attempts: int = 5) -> Outcome:
         """Wait for the report's time and send it, the same bytes again after a failure, a bounded number of times."""
@@ -158,29 +159,14 @@ class Client:
         nonce = self._ledger.token(digest).nonce
         return Receipt(digest, entry.wave, entry.group, entry.question, report_id(nonce).hex(), nonce.hex())
 
-    def _offer(self, campaign: Campaign, state: CampaignState, wave: int) -> Offer | Outcome:
-        data = fetch_wave(self._transport, campaign, wave)
-        self._compare(f"/v1/campaigns/{campaign.digest}/waves/{wave}", data)
-        questions = check_wave_bytes(data, campaign, wave, self._policy)
-        self._ledger.check_view(campaign.digest, wave, wave_digest(data))
-        for question in questions.values():
-            self._policy.fields_of(question)  # all of them: what one group would refuse, every group refuses
-        token = obtain_token(self._ledger, campaign, self._signer)
-        open_groups = [(group, share) for group, share in campaign.groups if group in questions]
-        group = own_group(self._ledger, campaign, wave, open_groups, token)
-        if group not in questions:
-            return Outcome(Status.WAITING)
-        fields, limits = self._policy.fields_of(questions[group]), self._policy.exact_limits()
-        self._ledger.check_budget(campaign.digest, fields, campaign.epsilon, limits)
-        spent = self._ledger.spent()
-        return Offer(campaign, wave, group, questions[group], fields, spent, state.closes_at)
-
     def _draw(self, offer: Offer, values: Values) -> tuple[str, ...]:
+        """Map, reserve, read the value, draw, commit; the attributes whose value did not fit."""
         digest, question, limits = offer.campaign.digest, offer.question, self._policy.exact_limits()
-        self._ledger.reserve(digest, offer.wave, offer.group, question.digest, offer.fields, question.epsilon, limits)
-        token = self._ledger.token(digest)
-        payload, replaced = fitted_payload(question, values(offer), SystemWords())
-        self._ledger.keep_drawn(digest, question.digest, batch_of_one(offer, token, payload), self._not_before(offer))
+        fields = self._policy.map_fields(question, offer.asked_of_all)
+        self._ledger.reserve(digest, offer.wave, offer.group, question.digest, fields, question.epsilon, limits)
+        payload, replaced = question.draw(values(offer), SystemWords())
+        batch = batch_of_one(offer, self._ledger.token(digest), payload)
+        self._ledger.keep_drawn(digest, question.digest, batch, self._not_before(offer))
         return replaced
 
     def _not_before(self, offer: Offer) -> int:
@@ -191,35 +177,32 @@ class Client:
 
     def _send_due(self, digest: str) -> Outcome:
         entry = self._ledger.entry(digest)
-        if entry is None:
+        if entry is None or entry.state == State.RESERVED:
             return Outcome(Status.WAITING)
         detail = ""
-        if entry.batch is not None and _STATUS.get(entry.state) is Status.QUEUED and entry.not_before <= self._clock():
-            detail = self._send(entry, entry.batch)
-            entry = self._ledger.entry(digest)
-            assert entry is not None
-        return Outcome(_STATUS.get(entry.state, Status.WAITING), self.receipt(digest), detail)
+        if entry.state in _WAITS_TO_BE_SENT and entry.batch is not None and entry.not_before <= self._clock():
+            detail = self._send(digest, entry.batch)
+            entry = self._ledger.entry(digest) or entry
+        status = Status.QUEUED if entry.state in _WAITS_TO_BE_SENT else Status(entry.state)
+        return Outcome(status, self.receipt(digest), detail)
 
-    def _send(self, entry: Entry, batch: bytes) -> str:
+    def _send(self, digest: str, batch: bytes) -> str:
         """Send the bytes; what the server says moves the ledger, and never makes new bytes."""
-        self._ledger.move(entry.campaign, State.SENT)
+        self._ledger.move(digest, State.SENT)
         try:
-            answer = self._transport.request("POST", f"/v1/campaigns/{entry.campaign}/reports", batch)
+            answer = self._transport.request("POST", f"/v1/campaigns/{digest}/reports", batch)
             state, reason = _verdict(answer)
-            if state is None and answer.status < 500 and self._over(entry.campaign):
+            if state is None and answer.status < 500 and views.fetch_state(self._transport, digest).over:
                 state = State.LATE
         except Unreachable as error:
             return str(error)
         if state is not None:
-            self._ledger.move(entry.campaign, state)
+            self._ledger.move(digest, state)
         return reason
-
-    def _over(self, digest: str) -> bool:
-        return fetch_state(self._transport, digest).over
 
     def _compare(self, path: str, data: bytes) -> None:
         if self._mirror is not None:
-            same_at_mirror(self._mirror, path, data)
+            views.same_at_mirror(self._mirror, path, data)
 
 
 def batch_of_one(offer: Offer, token: Token, payload: bytes) -> bytes:
@@ -235,9 +218,9 @@ def batch_of_one(offer: Offer, token: Token, payload: bytes) -> bytes:
 def _verdict(answer: Answer) -> tuple[State | None, str]:
     if answer.status != 200:
         return None, f"the server answered {answer.status}"
-    found = read_json(answer)
-    refused = found.get("refused")
-    if found.get("accepted") == 1 and refused == []:
+    verdict = views.read_json(answer)
+    refused = verdict.get("refused")
+    if verdict.get("accepted") == 1 and refused == []:
         return State.ACKNOWLEDGED, ""
     if isinstance(refused, list) and len(refused) == 1 and isinstance(refused[0], dict):
         reason = refused[0].get("reason")

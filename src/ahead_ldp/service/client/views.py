@@ -43,8 +43,8 @@ def fetch_campaign(transport: Transport, digest: str) -> Campaign:
 
 def fetch_state(transport: Transport, digest: str) -> CampaignState:
     """What is open now."""
-    found = read_json(_get(transport, f"/v1/campaigns/{digest}/state"))
-    state, number, waves = found.get("state"), found.get("wave"), found.get("waves")
+    shown = read_json(_get(transport, f"/v1/campaigns/{digest}/state"))
+    state, number, waves = shown.get("state"), shown.get("wave"), shown.get("waves")
     if state not in _STATES or not isinstance(waves, list):
         raise QuestionRefused("expected the state of a campaign")
     if state != "open" or number is None:
@@ -90,12 +90,12 @@ def same_at_mirror(mirror: Transport, path: str, data: bytes) -> None:
 def read_json(answer: Answer) -> Mapping[str, Any]:
     """The object in an answer's body."""
     try:
-        found = json.loads(answer.body)
+        record = json.loads(answer.body)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        record = None
+    if not isinstance(record, dict):
         raise Unreachable("the server's answer is no JSON object")
-    return found
+    return record
 
 
 def _get(transport: Transport, path: str) -> Answer:

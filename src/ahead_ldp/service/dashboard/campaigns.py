@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -15,11 +17,10 @@ from ahead_ldp.mechanisms.ahead.uniform import Uniform
 from ahead_ldp.research.targets import Case, forecast
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.campaigns.campaign import draft
-from ahead_ldp.service.campaigns.closing import SCREENS
-from ahead_ldp.service.dashboard.login import Visitor
-from ahead_ldp.service.dashboard.rendering import render
-from ahead_ldp.service.server.problems import Problem
+from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.dashboard.rendering import Visitor, render
 from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.store.rows import JobState
 
 _FIELDS = {
     "title": "", "purpose": "", "controller": "", "contact": "", "attributes": "age=integer,18,99", "epsilon": "1",
@@ -35,6 +36,7 @@ class CampaignPages:
     """Pages over a service; each method is an endpoint."""
 
     def __init__(self, service: Service) -> None:
+        """All of them ask the same service."""
         self._service = service
 
     async def listing(self, request: Request, visitor: Visitor) -> Response:
@@ -42,12 +44,12 @@ class CampaignPages:
         return render(request, "campaigns.html", visitor, campaigns=await run_in_threadpool(self._rows))
 
     def _rows(self) -> list[dict[str, Any]]:
-        rows = sorted(self._service.store.campaigns(), key=lambda row: -row.created_at)
-        return [
-            {"digest": r.digest, "title": self._record(r.digest)["title"], "state": r.state.value, "at": r.created_at}
-            | {"wave": self._service.progress(r.digest)["wave"], "reports": self._service.progress(r.digest)["reports"]}
-            for r in rows
-        ]
+        listed = []
+        for row in sorted(self._service.store.campaigns(), key=lambda row: -row.created_at):
+            progress = self._service.progress(row.digest)
+            named = {"digest": row.digest, "title": self._record(row.digest)["title"], "at": row.created_at}
+            listed.append({**named, **{name: progress[name] for name in ("state", "wave", "reports")}})
+        return listed
 
     def _record(self, campaign: str) -> dict[str, Any]:
         return self._service.directory.terms(campaign).campaign.record
@@ -77,10 +79,9 @@ class CampaignPages:
         del visitor
         given = {**_FIELDS, **request.state.form}
         try:
-            found = await run_in_threadpool(_plan, given)
+            return JSONResponse(await run_in_threadpool(_plan, given))
         except (ValueError, TypeError) as error:
             return JSONResponse({"wrong": str(error)})
-        return JSONResponse(found)
 
     async def overview(self, request: Request, visitor: Visitor) -> Response:
         """One campaign: where it stands, wave by wave."""
@@ -94,12 +95,10 @@ class CampaignPages:
         progress = self._service.progress(campaign)
         closing = record["closing"]
         target = closing["reports"] if closing["kind"] == "reports" else record["minimum"]
-        screens = []
-        for wave in self._service.store.waves(campaign):
-            body = self._service.store.document(campaign, wave.number, SCREENS)
-            told = json.loads(body) if body else {}
-            worst = _worst(told.get("screens", []))
-            screens.append({"wave": wave.number, "state": wave.state.value, "worst": worst, **told})
+        screens = [
+            {"wave": wave.number, "state": wave.state.value, "worst": _worst(checks.get("screens", [])), **checks}
+            for wave, checks in self._service.screens(campaign)
+        ]
         return {"record": record, "state": state, "progress": progress, "target": target, "screens": screens}
 
     async def live(self, request: Request, visitor: Visitor) -> Response:
@@ -119,53 +118,37 @@ class CampaignPages:
         return RedirectResponse(f"/campaigns/{campaign}", 303)
 
     def _act(self, campaign: str, form: dict[str, str]) -> None:
-        service, action = self._service, form.get("action", "")
+        service = self._service
         wave = service.progress(campaign)["wave"]
-        if action in ("open", "approve"):
-            service.open(campaign)
-        elif action == "close":
-            self._wait(service.close_wave(campaign, wave, "close"))
-        elif action == "release":
-            self._wait(service.close_wave(campaign, wave, "release", release=True))
-        elif action == "void_wave":
-            self._wait(service.close_wave(campaign, wave, "void", void_all=True))
-        elif action == "void_group":
-            service.void_group(campaign, wave, form.get("group", ""))
-        elif action == "extend":
-            service.extend(campaign, wave, _whole(form.get("seconds", ""), "seconds"))
-        elif action == "finish":
-            job = service.finish(campaign)
-            if job is not None:
-                self._wait(job)
-        elif action == "void":
-            service.void(campaign)
-        else:
+        actions: dict[str, Callable[[], int | None]] = {  # what is asked for, and the number of its job
+            "open": lambda: service.open(campaign),
+            "approve": lambda: service.open(campaign),
+            "close": lambda: service.close_wave(campaign, wave),
+            "release": lambda: service.release_wave(campaign, wave),
+            "void_wave": lambda: service.void_wave(campaign, wave),
+            "void_group": lambda: service.void_group(campaign, wave, form.get("group", "")),
+            "extend": lambda: service.extend(campaign, wave, _whole(form.get("seconds", ""), "seconds")),
+            "finish": lambda: service.finish(campaign),
+            "void": lambda: service.void(campaign),
+        }
+        if form.get("action") not in actions:
             raise Problem("invalid_request")
-
-    def _wait(self, number: int) -> None:
-        """Until the job has ended; a job that failed says why."""
-        until = time.monotonic() + _WAIT_S
-        while time.monotonic() < until:
-            job = self._service.store.job(number)
-            if job.state.value == "failed":
-                body = json.loads(job.result or b"{}")
-                raise Problem("wrong_state", str(body.get("detail", body.get("title", "the job failed"))))
-            if job.state.value == "done":
-                return
-            time.sleep(0.02)
+        number = actions[form["action"]]()
+        if number is None:
+            return
+        job = service.ended_job(number, _WAIT_S)
+        if job.state is JobState.FAILED:
+            body = json.loads(job.result or b"{}")
+            raise Problem("wrong_state", str(body.get("detail", body.get("title", "the job failed"))))
 
 
 def _worst(screens: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of each kind of screen the one that is furthest out."""
-    found: dict[str, dict[str, Any]] = {}
-    for one in screens:
-        if one["screen"] not in found or one["z"] > found[one["screen"]]["z"]:
-            found[one["screen"]] = one
-    return sorted(found.values(), key=lambda one: -one["z"])
+    furthest = {one["screen"]: one for one in sorted(screens, key=lambda one: one["z"])}
+    return sorted(furthest.values(), key=lambda one: -one["z"])
 
 
 def _draft(given: dict[str, str]) -> dict[str, Any]:
-    made: dict[str, Any] = {name: given[name] for name in ("title", "purpose", "controller", "contact", "epsilon")}
     kind = given["closing"]
     closing: dict[str, Any] = {"kind": kind}
     if kind == "reports":
@@ -173,7 +156,7 @@ def _draft(given: dict[str, str]) -> dict[str, Any]:
     elif kind == "deadline":
         closing["seconds"] = 3600 * _whole(given["closing_value"], "the hours after which a wave closes")
     return {
-        **made,
+        **{name: given[name] for name in ("title", "purpose", "controller", "contact", "epsilon")},
         "texts": {"consent": given["consent"]} if given["consent"] else {},
         "created": time.strftime("%Y-%m-%d", time.gmtime()),
         "schema": given["attributes"].split("\n") if "\n" in given["attributes"] else [given["attributes"]],
@@ -190,15 +173,12 @@ def _draft(given: dict[str, str]) -> dict[str, Any]:
 def _plan(given: dict[str, str]) -> dict[str, Any]:
     schema = as_schema([line.strip() for line in given["attributes"].split("\n") if line.strip()])
     users = _whole(given["users"], "the number of people expected")
-    cells = 1
-    for size in schema.sizes:
-        cells *= size
-    if cells > _MOST_SIMULATED:
+    if math.prod(schema.sizes) > _MOST_SIMULATED:
         return {"wrong": "The domain is too large to simulate here: use `ahead plan`."}
     case = Case(schema, users, float(given["epsilon"]), given["method"] or None)
-    found = forecast(case, repeats=2)
-    shapes = ", ".join(f"{shape} {100 * error:.1f}" for shape, error in found.errors.items())
-    return {"method": found.method, "error": f"{100 * found.error:.1f}", "shapes": shapes}
+    plan = forecast(case, repeats=2)
+    shapes = ", ".join(f"{shape} {100 * error:.1f}" for shape, error in plan.errors.items())
+    return {"method": plan.method, "error": f"{100 * plan.error:.1f}", "shapes": shapes}
 
 
 def _whole(text: str, what: str) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.dashboard.rendering import Visitor
 from ahead_ldp.service.server.auth import Role
-from ahead_ldp.service.server.problems import Problem
 from ahead_ldp.service.server.service import Service
 
 COOKIE = "ahead_session"
@@ -21,31 +21,13 @@ _LARGEST_FORM = 1 << 16
 _MOST_FIELDS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Visitor:
-    """Someone with a token: what they may do, and the word that their forms must carry."""
-
-    token: str
-    operator: bool
-
-    @property
-    def csrf(self) -> str:
-        """A word that only pages made for this token hold."""
-        return hmac.digest(self.token.encode(), b"form", "sha256").hex()
-
-
 Page = Callable[[Request, Visitor], Awaitable[Response]]
 
 
-def role_of(service: Service, token: str | None) -> Visitor | None:
+def visitor_of(service: Service, token: str | None) -> Visitor | None:
     """The visitor behind a token; None if it is none, expired or revoked."""
-    for role in (Role.OPERATOR, Role.ANALYST):
-        try:
-            service.authorize(token, role)
-            return Visitor(token or "", role is Role.OPERATOR)
-        except Problem:
-            continue
-    return None
+    role = service.role(token)
+    return None if role is None else Visitor(token or "", role is Role.OPERATOR)
 
 
 def guarded(
@@ -54,7 +36,7 @@ def guarded(
     """The page for those who may see it; others are sent to the login. Forms must carry the visitor's word."""
 
     async def endpoint(request: Request) -> Response:
-        visitor = await run_in_threadpool(role_of, service, request.cookies.get(COOKIE))
+        visitor = await run_in_threadpool(visitor_of, service, request.cookies.get(COOKIE))
         if visitor is None:
             return RedirectResponse("/login", 303)
         if operator and not visitor.operator:
@@ -88,10 +70,10 @@ async def read_form(request: Request) -> dict[str, str]:
         if len(body) > _LARGEST_FORM:
             raise Problem("too_large")
     try:
-        found = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        fields = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except (UnicodeDecodeError, ValueError):
         raise Problem("invalid_request") from None
-    return {name: values[-1] for name, values in found.items()}
+    return {name: values[-1] for name, values in fields.items()}
 
 
 def welcome(request: Request, token: str) -> Response:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,14 +15,13 @@ from starlette.responses import JSONResponse, Response
 
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.protocol.session import Session
+from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.schema.queries import Query
 from ahead_ldp.schema.units import borders
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import charts
-from ahead_ldp.service.dashboard.login import Visitor
-from ahead_ldp.service.dashboard.rendering import render
-from ahead_ldp.service.screening.manipulation import manipulation
-from ahead_ldp.service.server.problems import Problem
+from ahead_ldp.service.dashboard.rendering import Visitor, render
+from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
 from ahead_ldp.service.server.service import Service
 
 _SHOWN_AT_ONCE = 2  # attributes with their pictures; those of the others are made when they are looked at
@@ -34,6 +32,7 @@ class ResultPages:
     """Pages over a service; each method is an endpoint."""
 
     def __init__(self, service: Service) -> None:
+        """All of them ask the same service."""
         self._service = service
 
     async def page(self, request: Request, visitor: Visitor) -> Response:
@@ -51,9 +50,9 @@ class ResultPages:
         return render(request, "results.html", visitor, campaign=campaign, **shown)
 
     def _shown(self, campaign: str, wanted: Sequence[str]) -> dict[str, Any]:
-        service = self._service
-        session, estimate = service.closed_session(campaign), service.directory.estimate(campaign)
-        terms = service.directory.terms(campaign)
+        session, directory = self._service.closed_session(campaign), self._service.directory
+        terms, estimate, asked = directory.terms(campaign), directory.estimate(campaign), directory.asked(campaign)
+        assert estimate.provenance is not None
         listed = estimate.schema.attributes
         pair = _pair(listed, wanted)
         return {
@@ -61,28 +60,32 @@ class ResultPages:
             "session": {
                 "waves": len(session.history),
                 "complete": session.estimate is not None,
-                "people": people(session),
+                "people": estimate.provenance.people,
             },
-            "attributes": [_attribute(session, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
+            "attributes": [_attribute(asked, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
             "others": [a.name for a in listed[_SHOWN_AT_ONCE:]],
             "heat": charts.heat_map(estimate, *pair) if pair else None,
             "names": [a.name for a in listed if a.ordered_size > 1],
             "pair": [a.name for a in pair],
-            "manipulation": manipulation(session, terms.campaign.tier),
+            "manipulation": manipulation(asked, terms.campaign.tier),
         }
 
     async def attribute(self, request: Request, visitor: Visitor) -> Response:
         """The pictures of one attribute, as a part of the page."""
         campaign, name = request.path_params["campaign"], request.query_params.get("name", "")
-        found = await run_in_threadpool(self._one, campaign, name)
-        return render(request, "attribute.html", visitor, campaign=campaign, a=found)
+        shown = await run_in_threadpool(self._one, campaign, name)
+        return render(request, "attribute.html", visitor, campaign=campaign, a=shown)
 
     def _one(self, campaign: str, name: str) -> dict[str, Any]:
-        session, estimate = self._service.closed_session(campaign), self._service.directory.estimate(campaign)
+        estimate = self._estimate(campaign)
         for a in estimate.schema.attributes:
             if a.name == name:
-                return _attribute(session, estimate, a)
+                return _attribute(self._service.directory.asked(campaign), estimate, a)
         raise Problem("not_found")
+
+    def _estimate(self, campaign: str) -> Estimate:
+        self._service.closed_session(campaign)
+        return self._service.directory.estimate(campaign)
 
     async def ask(self, request: Request, visitor: Visitor) -> Response:
         """The answer to one query: as text, or as ranges of codes from a drag."""
@@ -94,19 +97,17 @@ class ResultPages:
             return JSONResponse({"wrong": str(error)}, 422)
 
     def _answer(self, campaign: str, form: dict[str, str]) -> dict[str, Any]:
-        self._service.closed_session(campaign)
-        estimate = self._service.directory.estimate(campaign)
+        estimate = self._estimate(campaign)
         query = form["query"] if "query" in form else dragged(estimate.schema.attributes, form.get("drag", ""))
-        found = estimate.ask(query)
-        low, high = found.interval(0.95)
-        share = float(found.values[0])
+        (answer,) = estimate.ask(query).records()
+        share, low, high = (answer[name] for name in ("share", "low", "high"))
         return {
             "query": query,
             "share": share,
-            "low": _finite(low[0]),
-            "high": _finite(high[0]),
+            "low": low,
+            "high": high,
             "text": f"{100 * share:.2f} %",
-            "interval": f"{100 * low[0]:.2f} to {100 * high[0]:.2f} %" if math.isfinite(low[0]) else "not known",
+            "interval": "not known" if low is None else f"{100 * low:.2f} to {100 * high:.2f} %",
             "command": f"ahead campaign query {campaign} '{query}'",
         }
 
@@ -121,8 +122,7 @@ class ResultPages:
         return Response(body, media_type=kind, headers=headers)
 
     def _file(self, campaign: str, name: str, form: str) -> tuple[bytes, str]:
-        self._service.closed_session(campaign)
-        estimate = self._service.directory.estimate(campaign)
+        estimate = self._estimate(campaign)
         if name not in estimate.schema.names:
             raise Problem("not_found")
         if form in ("svg", "png"):
@@ -139,11 +139,6 @@ class ResultPages:
         writer.writerow(columns)
         writer.writerows(zip(*(np.asarray(c).reshape(-1).tolist() for c in columns.values()), strict=True))
         return lines.getvalue().encode(), "text/csv"
-
-
-def people(session: Session) -> int:
-    """How many reports were counted."""
-    return sum(tally.n for told in session.history for tally in told.values())
 
 
 def dragged(attributes: Sequence[Attribute], text: str) -> str:
@@ -185,15 +180,15 @@ def _pair(attributes: Sequence[Attribute], wanted: Sequence[str]) -> list[Attrib
     asked = [a for name in wanted for a in wide if a.name == name]
     if len(asked) == 2 and asked[0] is not asked[1]:
         return asked
-    found = sorted(wide, key=lambda a: a.kind == "nominal")[:2]
-    return found if len(found) == 2 else []
+    first = sorted(wide, key=lambda a: a.kind == "nominal")[:2]
+    return first if len(first) == 2 else []
 
 
-def _attribute(session: Session, estimate: Estimate, a: Attribute) -> dict[str, Any]:
+def _attribute(asked: Sequence[AskedWave], estimate: Estimate, a: Attribute) -> dict[str, Any]:
     ordered = a.kind != "nominal" and a.ordered_size > 1
     quantiles = estimate.quantiles(a.name, _LEVELS) if ordered else None
     texts = quantiles.texts() if quantiles else []
-    waves = asked_cells(session, estimate.schema.names.index(a.name)) if ordered else []
+    waves = asked_cells(asked, estimate.schema.names.index(a.name)) if ordered else []
     return {
         "name": a.name,
         "bars": charts.has_bars(a),
@@ -205,20 +200,17 @@ def _attribute(session: Session, estimate: Estimate, a: Attribute) -> dict[str, 
     }
 
 
-def asked_cells(session: Session, attribute: int) -> list[list[int]]:
+def asked_cells(waves: Sequence[AskedWave], attribute: int) -> list[list[int]]:
     """For each closed wave the inner borders of the finest cells that were asked about on an attribute."""
-    replayed, rows = Session(session.mechanism, session.schema, session.campaign), []
-    for told in session.history:
-        best: list[int] = []
-        for question in replayed.wave.values():
-            if attribute in question.attributes:
-                at = question.attributes.index(attribute)
-                found = sorted({int(x) for x in question.partition.lo[:, at]} - {0})
-                best = max(best, found, key=len)
-        if best:
-            rows.append(best)
-        replayed.tell(told)
-    return rows
+    finest = [max((_inner_borders(q, attribute) for q, _ in wave), key=len, default=[]) for wave in waves]
+    return [inner for inner in finest if inner]
+
+
+def _inner_borders(question: Question, attribute: int) -> list[int]:
+    if attribute not in question.attributes:
+        return []
+    at = question.attributes.index(attribute)
+    return sorted({int(x) for x in question.partition.lo[:, at]} - {0})
 
 
 def _parquet(columns: dict[str, Any]) -> bytes:
@@ -230,7 +222,3 @@ def _parquet(columns: dict[str, Any]) -> bytes:
         pa.table({name: pa.array(np.asarray(c).reshape(-1).tolist()) for name, c in columns.items()}), target
     )
     return target.getvalue()
-
-
-def _finite(x: float) -> float | None:
-    return float(x) if math.isfinite(x) else None

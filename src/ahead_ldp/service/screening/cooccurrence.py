@@ -41,16 +41,16 @@ def pair_screens(oracle: SupportOracle, tally: Tally, sample: Iterable[Bytes]) -
     upper = upper[np.isfinite(upper)]
     if not upper.size:
         return {}
-    found: dict[str, float | None] = {"pairs_largest": largest_of(float(np.abs(upper).max()), 2 * upper.size)}
+    screens: dict[str, float | None] = {"pairs_largest": largest_of(float(np.abs(upper).max()), 2 * upper.size)}
     if isinstance(oracle, UnaryOracle):  # different pairs are uncorrelated
-        found["pairs_together"] = wilson_hilferty(float((upper**2).sum()), upper.size)
-    return found
+        screens["pairs_together"] = wilson_hilferty(float((upper**2).sum()), upper.size)
+    return screens
 
 
 def support(oracle: SupportOracle, rows: Bytes, cells: Ints) -> NDArray[np.float32]:  # -> (n, cells)
     """Which of the cells each report supports."""
     if isinstance(oracle, OLH):
-        a, b, c, y = (column[:, None] for column in oracle._fields(rows))
+        a, b, c, y = (column[:, None] for column in oracle.fields(rows))
         h = oracle.law.g * ((((a * cells + b) % PRIME) * cells + c) % PRIME) // PRIME
         return (h == y).astype(np.float32)
     bits = np.unpackbits(rows, axis=1, bitorder="little")
@@ -59,10 +59,10 @@ def support(oracle: SupportOracle, rows: Bytes, cells: Ints) -> NDArray[np.float
 
 def pair_deviates(oracle: SupportOracle, both: Floats, n: int) -> Floats:  # (cells, cells) -> the same
     """How far each pair's mean of g lies from its known value; NaN where g does not vary or hardly ever happens."""
-    q = oracle.q
-    k = (oracle.joint_own - oracle.joint_other) / (oracle.p - q)
+    q, (own, other) = oracle.q, oracle.pairs
+    k = (own - other) / (oracle.p - q)
     single = np.add.outer(np.diag(both), np.diag(both))
-    mean, known = both - k * single, oracle.joint_other - 2 * k * q
+    mean, known = both - k * single, other - 2 * k * q
     honest = known + k * single  # how often both would be supported
     weights = np.stack([honest, single - 2 * honest, 1 - single + honest])
     centred = np.array([1 - 2 * k, -k, 0.0])[:, None, None] - known  # g with both, one, none

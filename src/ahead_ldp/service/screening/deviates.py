@@ -48,6 +48,12 @@ def unskewed(z: Floats, skewness: Floats) -> Floats:
     return np.where(z > 0, 2 / g * (np.sqrt(1 + g * np.maximum(z, 0.0)) - 1), z)
 
 
+def distribution(estimate: Floats) -> Floats:
+    """Unbiased estimates as frequencies: what is negative is nobody, and the rest adds up to 1."""
+    f = np.maximum(estimate, 0.0)
+    return f / f.sum() if f.sum() > 0 else np.full(f.size, 1 / f.size)
+
+
 def _pooled(counts: Ints | Floats, expected: Floats) -> tuple[Floats, Floats]:
     borders, sum_ = [0], 0.0
     for i, e in enumerate(expected.tolist(), start=1):

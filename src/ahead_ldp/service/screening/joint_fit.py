@@ -16,7 +16,7 @@ from ahead_ldp.oracles import LinearOracle, Tally
 from ahead_ldp.protocol.mechanism import Question, Tallies
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
-from ahead_ldp.service.screening.deviates import wilson_hilferty
+from ahead_ldp.service.screening.deviates import distribution, wilson_hilferty
 
 MOST_ATOMS = 256
 FEWEST = 200  # reports of a group that takes part
@@ -35,29 +35,19 @@ class Marginal:
 def joint_fit(session: Session, tallies: Tallies) -> list[tuple[str, float, int]]:
     """For every attribute that two groups speak of: its name, the residual as a normal deviate, and reports in it."""
     asked = told(session, tallies)
-    found = []
+    fits = []
     for i, name in enumerate(session.schema.names):
         marginals = [m for question, tally in asked if (m := marginal(question, tally, i)) is not None]
-        residual = least_squares(marginals) if len(marginals) > 1 else None
-        if residual is not None and residual[1] > 0:
-            found.append((name, wilson_hilferty(*residual), sum(m.n for m in marginals)))
-    return found
+        residual, freedom = least_squares(marginals) if len(marginals) > 1 else (0.0, 0)
+        if freedom > 0:
+            fits.append((name, wilson_hilferty(residual, freedom), sum(m.n for m in marginals)))
+    return fits
 
 
 def told(session: Session, tallies: Tallies | None = None) -> list[tuple[Question, Tally]]:
     """Every question told so far with its tally, and those of the open wave with the tallies given for it."""
-    run, found = session.mechanism.run(session.schema), []
-    wave = next(run, None)
-    for history in session.history:
-        assert wave is not None
-        found += [(wave[group], history[group]) for group in wave]
-        try:
-            wave = run.send(history)
-        except StopIteration:
-            wave = None
-    if tallies is not None and wave is not None:
-        found += [(wave[group], tallies[group]) for group in wave]
-    return found
+    now = [] if tallies is None else [(question, tallies[group]) for group, question in session.wave.items()]
+    return session.answered() + now
 
 
 def marginal(question: Question, tally: Tally, attribute: int) -> Marginal | None:
@@ -74,7 +64,7 @@ def marginal(question: Question, tally: Tally, attribute: int) -> Marginal | Non
     return _aggregated(oracle, tally, part, cuts)
 
 
-def least_squares(marginals: Sequence[Marginal]) -> tuple[float, int] | None:
+def least_squares(marginals: Sequence[Marginal]) -> tuple[float, int]:
     """The residual sum of squares of the joint fit, whitened, and its degrees of freedom. Shares add up to 1."""
     atoms = _coarse(np.unique(np.concatenate([m.cuts for m in marginals])), marginals)
     rows, values = [], []
@@ -106,8 +96,7 @@ def _aggregated(oracle: LinearOracle, tally: Tally, part: Ints, cuts: Ints) -> M
     """Sums over the cells of each part, with the covariance in O(cells) (``LinearOracle.covariance``)."""
     k, n, m = cuts.size - 1, tally.n, oracle.moments
     raw = oracle.estimate(tally)
-    f = np.maximum(raw, 0.0)
-    f = f / f.sum() if f.sum() > 0 else np.full(f.size, 1 / f.size)
+    f = distribution(raw)
 
     def sums(x: Floats) -> Floats:
         return np.bincount(part, weights=x, minlength=k).astype(float)

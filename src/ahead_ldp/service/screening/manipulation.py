@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ahead_ldp.oracles import LinearOracle, Oracle, SupportOracle
-from ahead_ldp.protocol.mechanism import Tallies
-from ahead_ldp.protocol.session import Session
-from ahead_ldp.service.screening.joint_fit import told
+from ahead_ldp.oracles import LinearOracle, Oracle, SupportOracle, Tally
+from ahead_ldp.protocol.mechanism import Question
 
+AskedWave = Sequence[tuple[Question, Tally]]  # the questions of a closed wave with their tallies
 SHARES = (0.001, 0.01, 0.05)
 
 
@@ -27,20 +27,20 @@ def influence(oracle: Oracle) -> float | None:
     return None
 
 
-def manipulation(session: Session, tier: str) -> dict[str, Any]:
+def manipulation(waves: Sequence[AskedWave], tier: str) -> dict[str, Any]:
     """For some shares of fakes among all reports, the most that a single cell's raw estimate can be moved.
 
     ``spread``: fakes are in all groups by their shares, as tokens enforce. ``one_group``: all of them are in the
     group where it matters most, which an attacker can arrange where there are no tokens. A range moves by at most the
     sum over its cells; answers stay within [0, 1].
     """
-    largest, concentrated, people = 0.0, 0.0, _people(session.history)
-    for question, tally in told(session):
-        found = influence(question.oracle)
-        if found is not None and tally.n:
-            largest = max(largest, found)
-            concentrated = max(concentrated, found * people / tally.n)
-    chooses = tier == "none"
+    asked = [pair for wave in waves for pair in wave]
+    largest, concentrated, people = 0.0, 0.0, sum(tally.n for _, tally in asked)
+    for question, tally in asked:
+        shift = influence(question.oracle)
+        if shift is not None and tally.n:
+            largest = max(largest, shift)
+            concentrated = max(concentrated, shift * people / tally.n)
     bounds = [
         {
             "fakes": share,
@@ -49,8 +49,4 @@ def manipulation(session: Session, tier: str) -> dict[str, Any]:
         }
         for share in SHARES
     ]
-    return {"group_can_be_chosen": chooses, "largest_shift_of_a_cell": bounds if largest else []}
-
-
-def _people(history: list[Tallies]) -> int:
-    return sum(tally.n for wave in history for tally in wave.values())
+    return {"group_can_be_chosen": tier == "none", "largest_shift_of_a_cell": bounds if largest else []}

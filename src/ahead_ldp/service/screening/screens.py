@@ -21,13 +21,14 @@ from ahead_ldp.oracles.signs import SignOracle
 from ahead_ldp.oracles.unary import UnaryOracle
 from ahead_ldp.protocol.mechanism import Tallies
 from ahead_ldp.protocol.session import Session
-from ahead_ldp.schema.arrays import Bytes, Floats, Ints
+from ahead_ldp.schema.arrays import Bytes, Ints
 from ahead_ldp.service.screening.cooccurrence import pair_screens
-from ahead_ldp.service.screening.deviates import chi_square, largest_of, wilson_hilferty
+from ahead_ldp.service.screening.deviates import chi_square, distribution, largest_of, wilson_hilferty
 from ahead_ldp.service.screening.joint_fit import joint_fit
 
 SAMPLE = 50_000  # reports that co-occurrence looks at
 FEWEST = 50  # reports below which nothing is said
+_COEFFICIENTS = 3  # of a hash: a, b and c
 
 Rows = Callable[[str], Iterable[Bytes]]
 
@@ -71,33 +72,32 @@ def screen_wave(
 
     The sample is drawn from ``rng`` and not from the reports' ids, which an attacker chooses.
     """
-    found: list[Screen] = []
+    screens: list[Screen] = []
     for group, tally in tallies.items():
         if tally.n >= FEWEST:
-            for name, z in screen_group(session.wave[group].oracle, tally, partial(rows, group), rng).items():
-                found.append(Screen(name, z, tally.n, group))
-    found += _balance(tallies, shares)
-    for attribute, z, n in joint_fit(session, tallies):
-        found.append(Screen(f"joint_fit {attribute}", z, n))
-    return WaveScreens(tuple(found), hold_z)
+            deviates = screen_group(session.wave[group].oracle, tally, partial(rows, group), rng)
+            screens += [Screen(name, z, tally.n, group) for name, z in deviates.items()]
+    screens += _balance(tallies, shares)
+    screens += [Screen(f"joint_fit {attribute}", z, n) for attribute, z, n in joint_fit(session, tallies)]
+    return WaveScreens(tuple(screens), hold_z)
 
 
 def screen_group(oracle: Oracle, tally: Tally, rows: Callable[[], Iterable[Bytes]], rng: Generator) -> dict[str, float]:
     """The screens that the oracle's law allows, by name."""
-    found: dict[str, float | None] = {**below_zero(oracle, tally), "raw_sum": raw_sum(oracle, tally)}
+    deviates: dict[str, float | None] = {**below_zero(oracle, tally), "raw_sum": raw_sum(oracle, tally)}
     if isinstance(oracle, UnaryOracle):
-        found["ones_histogram"] = ones_histogram(oracle, rows())
+        deviates["ones_histogram"] = ones_histogram(oracle, rows())
     if isinstance(oracle, SignOracle):
-        found["rows"] = chi_square(tally.counts[0::2] + tally.counts[1::2], np.full(oracle.law.order, 1.0))
+        deviates["rows"] = chi_square(tally.counts[0::2] + tally.counts[1::2], np.full(oracle.law.order, 1.0))
     if isinstance(oracle, SW):
-        found["fit"] = wave_fit(oracle, tally)
+        deviates["fit"] = wave_fit(oracle, tally)
     if isinstance(oracle, OLH):
-        found |= hash_screens(oracle, rows())
+        deviates |= hash_screens(oracle, rows())
     if isinstance(oracle, UnaryOracle | SS | OLH) and oracle.d > 2:
         share = min(1.0, SAMPLE / tally.n)
         sample = (some[rng.random(len(some)) < share] for some in rows())
-        found |= pair_screens(oracle, tally, sample)
-    return {name: z for name, z in found.items() if z is not None}
+        deviates |= pair_screens(oracle, tally, sample)
+    return {name: z for name, z in deviates.items() if z is not None}
 
 
 def below_zero(oracle: Oracle, tally: Tally) -> dict[str, float | None]:
@@ -125,7 +125,7 @@ def raw_sum(oracle: Oracle, tally: Tally) -> float | None:
     if not isinstance(oracle, LinearOracle):
         return None
     estimate = oracle.estimate(tally)
-    variance = float(oracle.quadratic(tally.n, _distribution(estimate), np.ones(oracle.d)))
+    variance = float(oracle.quadratic(tally.n, distribution(estimate), np.ones(oracle.d)))
     if variance * tally.n < 1e-9:  # the sum is 1 whatever came in
         return None
     return abs(float(estimate.sum()) - 1) / sqrt(variance)
@@ -147,18 +147,17 @@ def ones_histogram(oracle: UnaryOracle, rows: Iterable[Bytes]) -> float | None:
 
 def hash_screens(oracle: OLH, rows: Iterable[Bytes]) -> dict[str, float | None]:
     """Coefficients and hash values are uniform on honest devices."""
-    places = (0, 4, 8)
-    top = np.zeros((len(places), 128), np.int64)  # the top byte of a number below 2**31
+    top = np.zeros((_COEFFICIENTS, 128), np.int64)  # of each the top byte of a number below 2**31
     values = np.zeros(oracle.law.g, np.int64)
     for some in rows:
-        fields = oracle._fields(some)
-        for i, column in enumerate(fields[:3]):
+        *coefficients, hashed = oracle.fields(some)
+        for i, column in enumerate(coefficients):
             top[i] += np.bincount(column >> 24, minlength=128)
-        values += np.bincount(fields[3], minlength=oracle.law.g)
-    found = [chi_square(row, np.full(128, 1.0)) for row in top]
-    worst = max((z for z in found if z is not None), default=None)
+        values += np.bincount(hashed, minlength=oracle.law.g)
+    deviates = [chi_square(row, np.full(128, 1.0)) for row in top]
+    worst = max((z for z in deviates if z is not None), default=None)
     return {
-        "coefficients": None if worst is None else largest_of(worst, len(places)),
+        "coefficients": None if worst is None else largest_of(worst, _COEFFICIENTS),
         "hash_values": chi_square(values, np.full(oracle.law.g, 1.0)),
     }
 
@@ -178,8 +177,3 @@ def _balance(tallies: Tallies, shares: Mapping[str, int]) -> list[Screen]:
         return []
     z = chi_square(counts, np.array([shares[group] for group in standing], float))
     return [] if z is None else [Screen("group_balance", z, int(counts.sum()))]
-
-
-def _distribution(estimate: Floats) -> Floats:
-    f = np.maximum(estimate, 0.0)
-    return f / f.sum() if f.sum() > 0 else np.full(f.size, 1 / f.size)

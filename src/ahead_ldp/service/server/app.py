@@ -1,207 +1,94 @@
-"""One ASGI application: uploads on a path of their own, everything else through the control plane."""
+"""The server put together: the control plane, described by OpenAPI at /v1/openapi.json, and uploads beside it."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import time
-from collections.abc import Callable, MutableMapping
+import logging
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from typing import Any
 
-from ahead_ldp.service.server.committing import Committer
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from ahead_ldp.service.campaigns.logs import LOGGER
+from ahead_ldp.service.campaigns.operations import Clock, system_clock
+from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.server import analyst_routes, operator_routes, process_routes, public_routes
+from ahead_ldp.service.server.application import Application
 from ahead_ldp.service.server.config import Settings
-from ahead_ldp.service.server.control import make_control
-from ahead_ldp.service.server.cors import Cors, parse_origins
-from ahead_ldp.service.server.ingest import Ingest, Receive, Scope, Send
-from ahead_ldp.service.server.limits import RateLimit
-from ahead_ldp.service.server.logs import LOGGER, event
-from ahead_ldp.service.server.problems import Problem
-from ahead_ldp.service.server.service import Clock, Service, system_clock
-from ahead_ldp.service.store.interface import Store, StoreError
-
-
-def page_policy(*connect: str) -> str:
-    """A content security policy: nothing comes from elsewhere or runs inline, and nobody frames it.
-
-    Scripts of the page speak with this server and with the origins of ``connect``.
-    """
-    asked = " ".join(["'self'", *connect])
-    return (
-        f"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src {asked}; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    )
-
-
-SECURITY_HEADERS = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "content-security-policy": page_policy(),
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "geolocation=(), camera=(), microphone=()",
-}
-
-
-class Application:
-    """The service as an ASGI application. ``pages``, another one, answers what is not under /v1 or /metrics."""
-
-    def __init__(self, service: Service, pages: Any = None) -> None:
-        """Nothing runs before the lifespan starts."""
-        self.service, self.pages = service, pages
-        self.control = make_control(service)
-        self.headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
-        settings = service.settings
-        self.cors = Cors(parse_origins(settings.allowed_origins))
-        self.limit = RateLimit(settings.rate_per_s, settings.rate_burst, time.monotonic)
-        self.ingest: Ingest | None = None
-        self._background: asyncio.Task[None] | None = None
-        self._stopping = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Dispatch one connection."""
-        if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
-        elif scope["type"] == "http":
-            if await self.cors.preflight(scope, send):
-                return
-            send = self.cors.around(scope, send)
-            if Ingest.takes(scope):
-                await self.uploads()(scope, receive, send)
-            else:
-                await self._control(scope, receive, send)
-        else:
-            await send({"type": "websocket.close", "code": 1000})
-
-    def uploads(self) -> Ingest:
-        """What takes uploads, on the loop that serves."""
-        if self.ingest is None:
-            settings, metrics = self.service.settings, self.service.metrics
-            committer = Committer(self.service.store, metrics, settings.window_ms / 1000, settings.queue_reports)
-            plain = [h for h in self.headers if h[0] in (b"x-content-type-options",)]
-            self.ingest = Ingest(self.service.directory, committer, metrics, settings, self.limit, plain)
-            metrics.before_text = [self.ingest.flush_metrics]
-        return self.ingest
-
-    async def _control(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
-
-        async def guarded(message: MutableMapping[str, Any]) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                own = message.get("headers", [])
-                said = {name for name, _ in own}  # a page may have a policy of its own
-                message["headers"] = [*own, *(h for h in self.headers if h[0] not in said)]
-            await send(message)
-
-        path, body = scope["path"], limited(receive, self.service.settings.max_body_bytes)
-        try:
-            self._check(scope)
-            if self.pages is not None and not path.startswith("/v1/") and path != "/metrics":
-                await self.pages(scope, body, guarded)
-            else:
-                await self.control(scope, body, guarded)
-        except Problem as problem:
-            if started:
-                raise
-            self.service.metrics.problems.labels(problem.kind).inc()
-            headers = [(k.encode(), v.encode()) for k, v in problem.headers().items()]
-            await guarded({"type": "http.response.start", "status": problem.status, "headers": headers})
-            await guarded({"type": "http.response.body", "body": problem.body()})
-
-    def _check(self, scope: Scope) -> None:
-        client = scope.get("client")
-        if client is not None and not self.limit.allows(client[0]):
-            raise Problem("too_many_requests")
-        for name, value in scope["headers"]:
-            if name == b"content-length" and (not value.isdigit() or int(value) > self.service.settings.max_body_bytes):
-                raise Problem("too_large")
-
-    # Start, background work, stop
-
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        await receive()
-        await self.start()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await self.stop()
-        await send({"type": "lifespan.shutdown.complete"})
-
-    async def start(self) -> None:
-        """Begin the background work."""
-        self._stopping = False
-        if self.service.settings.closer_interval_s > 0:
-            self._background = asyncio.create_task(self._rounds())
-        event("started", epoch=await asyncio.to_thread(self.service.store.epoch))
-
-    async def stop(self) -> None:
-        """Finish what was begun: pending commits, the running round, counters."""
-        self._stopping = True
-        self.service.wake.set()
-        if self._background is not None:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._background), self.service.settings.shutdown_s)
-            self._background = None
-        if self.ingest is not None:
-            await self.ingest.committer.drain()
-            self.ingest.checker.shutdown(wait=False)
-            await asyncio.to_thread(self.flush_counters)
-            self.ingest = None
-        event("stopped")
-
-    async def _rounds(self) -> None:
-        while not self._stopping:
-            await asyncio.to_thread(self._wait)
-            if not self._stopping:
-                await asyncio.to_thread(self.round)
-
-    def _wait(self) -> None:
-        self.service.wake.wait(self.service.settings.closer_interval_s)
-        self.service.wake.clear()
-
-    def round(self) -> None:
-        """One round of background work; whatever fails is logged and tried again in the next."""
-        try:
-            self.flush_counters()
-            self.service.jobs.run()
-            self.service.metrics.rounds.inc()
-        except StoreError:
-            LOGGER.error("store_unavailable", exc_info=True)
-        except Problem as problem:
-            event("round_failed", 40, reason=problem.kind)
-        except Exception:
-            LOGGER.exception("round_failed")
-
-    def flush_counters(self) -> None:
-        """Move the refusals counted in memory to the store."""
-        if self.ingest is not None and self.ingest.refusals:
-            counts = dict(self.ingest.refusals)
-            self.service.store.add_counters(counts)
-            self.ingest.refusals.subtract(counts)
-            for key in [key for key, count in self.ingest.refusals.items() if not count]:
-                del self.ingest.refusals[key]
-
-
-def limited(receive: Receive, largest: int) -> Receive:
-    """A body that ends the request when it grows beyond the limit, announced or not."""
-    seen = 0
-
-    async def wrapped() -> MutableMapping[str, Any]:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > largest:
-            raise Problem("too_large")
-        return message
-
-    return wrapped
+from ahead_ldp.service.server.openapi import complete
+from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.store.interface import NotFound, Store, StoreUnavailable
 
 
 def create_app(
-    store: Store,
-    settings: Settings | None = None,
-    clock: Clock = system_clock,
-    pages: Callable[..., Any] | None = None,
+    store: Store, settings: Settings | None = None, clock: Clock = system_clock, pages: Callable[..., Any] | None = None
 ) -> Application:
     """The application over an open store."""
-    return Application(Service(store, settings or Settings(), clock), pages)
+    service = Service(store, settings or Settings(), clock)
+    return Application(service, make_control(service), pages)
+
+
+def make_control(service: Service) -> FastAPI:
+    """The FastAPI application over a service."""
+    app = FastAPI(
+        title="ahead-ldp collection service",
+        version=version("ahead-ldp"),
+        summary="Range queries over private values, under local differential privacy.",
+        openapi_url="/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    _handle_errors(app, service)
+    for router in routers(service):
+        app.include_router(router)
+    complete(app)
+    return app
+
+
+def routers(service: Service) -> list[APIRouter]:
+    """Every route by who may use it."""
+    watched = [process_routes.metrics_router] if service.settings.metrics else []
+    return [public_routes.router, operator_routes.router, analyst_routes.router, process_routes.router, *watched]
+
+
+def _handle_errors(app: FastAPI, service: Service) -> None:
+    def answer(problem: Problem) -> Response:
+        service.metrics.problems.labels(problem.kind).inc()
+        return Response(problem.body(), problem.status, problem.headers())
+
+    def handler(make: Callable[[Any], Problem]) -> Any:
+        def handle(_: Request, error: Exception) -> Response:
+            return answer(make(error))
+
+        return handle
+
+    def of_status(error: HTTPException) -> Problem:
+        kinds = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+        return Problem(kinds.get(error.status_code, "invalid_request"))
+
+    def unexpected(error: Exception) -> Problem:
+        LOGGER.error("request_failed", exc_info=error)
+        return Problem("internal")
+
+    app.add_exception_handler(Problem, handler(lambda problem: problem))
+    app.add_exception_handler(RequestValidationError, handler(_invalid))
+    app.add_exception_handler(HTTPException, handler(of_status))
+    app.add_exception_handler(StoreUnavailable, handler(lambda _: Problem("unavailable")))
+    app.add_exception_handler(NotFound, handler(lambda _: Problem("not_found")))
+    app.add_exception_handler(Exception, handler(unexpected))
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
+
+
+def _invalid(error: RequestValidationError) -> Problem:
+    """Which parts of a request break which rule; never what stood there."""
+    parts = [_where(e["type"], e["loc"]) for e in error.errors()[:5]]
+    return Problem("invalid_request", "; ".join(parts))
+
+
+def _where(rule: str, place: Sequence[Any]) -> str:
+    """A declared field and the rule it breaks; the name of a field that is not declared was sent, and stays out."""
+    named = place[:1] if rule == "extra_forbidden" else place[:2]
+    return f"{'.'.join(str(part) for part in named)}: {rule}"

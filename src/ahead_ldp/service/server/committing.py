@@ -10,20 +10,17 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import NamedTuple
 
-from ahead_ldp.service.server.logs import LOGGER
+from ahead_ldp.service.campaigns.logs import LOGGER
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.metrics import Metrics
-from ahead_ldp.service.server.problems import Problem
 from ahead_ldp.service.store.interface import Store
-from ahead_ldp.service.store.rows import ID_LENGTH, Batch
+from ahead_ldp.service.store.rows import ID_LENGTH, Batch, Key
 
 Settled = Callable[[list[bytes] | BaseException], None]
 
 _MOST_PER_COMMIT = 20_000
 _ENOUGH = 2_000  # reports that need not wait for more
 _WINDOWS = 3  # the longest wait, in windows
-
-
-Key = tuple[str, int, str, bool]  # campaign, wave, group, and whether the reports may enter: as in a ``Batch``
 
 
 class Part(NamedTuple):

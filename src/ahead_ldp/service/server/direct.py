@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.ingest import MEDIA_TYPE, PREFIX, SUFFIX, Ingest, Upload
-from ahead_ldp.service.server.problems import Problem
 
 if TYPE_CHECKING:
-    from ahead_ldp.service.server.app import Application
+    from ahead_ldp.service.server.application import Application
 
 LARGEST = 64 * 1024  # bytes of a body; larger ones are read with uvicorn's flow control
 _BEFORE, _AFTER = PREFIX.encode(), SUFFIX.encode()

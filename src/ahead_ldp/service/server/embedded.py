@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import uvicorn
 
-from ahead_ldp.service.server.app import Application, create_app
+from ahead_ldp.service.campaigns.logs import event
+from ahead_ldp.service.campaigns.operations import Clock, system_clock
+from ahead_ldp.service.server.app import create_app
+from ahead_ldp.service.server.application import Application
 from ahead_ldp.service.server.config import Settings
-from ahead_ldp.service.server.logs import event
-from ahead_ldp.service.server.service import Clock, Service, system_clock
+from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store.interface import Store
 
 _START_S = 30.0
@@ -110,10 +112,7 @@ class Embedded:
 
 
 def start(
-    store: Store,
-    settings: Settings | None = None,
-    clock: Clock = system_clock,
-    pages: Callable[..., Any] | None = None,
+    store: Store, settings: Settings | None = None, clock: Clock = system_clock, pages: Callable[..., Any] | None = None
 ) -> Embedded:
     """A server in a thread of its own, listening when this returns. The store stays the caller's to close."""
     settings = settings or Settings(port=0)

@@ -17,12 +17,12 @@ from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, VERSION
 from ahead_ldp.device.refusals import Reason, ReportRejected
 from ahead_ldp.device.tokens import NONCE_LENGTH, PANEL_WAVE, report_id, token_group
 from ahead_ldp.service.campaigns.directory import Directory, Target
+from ahead_ldp.service.campaigns.logs import LOGGER
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.committing import Committer, Part
 from ahead_ldp.service.server.config import Settings
 from ahead_ldp.service.server.limits import RateLimit
-from ahead_ldp.service.server.logs import LOGGER
 from ahead_ldp.service.server.metrics import Metrics
-from ahead_ldp.service.server.problems import Problem
 from ahead_ldp.service.server.tokens import verify
 from ahead_ldp.service.store.interface import StoreUnavailable
 from ahead_ldp.service.store.rows import Outcome

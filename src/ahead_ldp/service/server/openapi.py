@@ -7,8 +7,9 @@ from typing import Any
 from fastapi import FastAPI
 
 from ahead_ldp.device.refusals import Reason
+from ahead_ldp.service.campaigns.problems import KINDS, problem_type
 from ahead_ldp.service.server.models import ProblemView, Upload
-from ahead_ldp.service.server.problems import KINDS, problem_responses, problem_type
+from ahead_ldp.service.server.routing import problem_responses
 
 UPLOAD_PATH = "/v1/campaigns/{campaign}/reports"
 _COMPONENTS = "#/components/schemas/"

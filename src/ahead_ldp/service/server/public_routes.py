@@ -7,47 +7,49 @@ from fastapi.responses import JSONResponse
 
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.campaigns.chain import chain
+from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server import models
-from ahead_ldp.service.server.problems import Problem, problem_responses
-from ahead_ldp.service.server.routing import EVERYWHERE, Campaign, Number
-from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.server.routing import EVERYWHERE, Campaign, Number, problem_responses
+from ahead_ldp.service.server.service import Serving
 from ahead_ldp.service.store.rows import Withdrawal
 
 _IMMUTABLE = "public, max-age=31536000, immutable"
 _FRESH = "no-cache"
 
+router = APIRouter(prefix="/v1/campaigns/{campaign}", tags=["public"])
 
-def public(service: Service) -> APIRouter:
-    """Campaign, state, waves, chain, withdrawals."""
-    router = APIRouter(prefix="/v1/campaigns/{campaign}", tags=["public"])
 
-    @router.get("", responses=problem_responses(*EVERYWHERE), response_class=Response)
-    def get_campaign(campaign: Campaign) -> Response:
-        """The canonical bytes of a campaign. They never change; their digest is the campaign's name."""
-        headers = {"etag": f'"{campaign}"', "cache-control": _IMMUTABLE}
-        return Response(service.row(campaign).record, media_type="application/json", headers=headers)
+@router.get("", responses=problem_responses(*EVERYWHERE), response_class=Response)
+def get_campaign(service: Serving, campaign: Campaign) -> Response:
+    """The canonical bytes of a campaign. They never change; their digest is the campaign's name."""
+    headers = {"etag": f'"{campaign}"', "cache-control": _IMMUTABLE}
+    return Response(service.row(campaign).record, media_type="application/json", headers=headers)
 
-    @router.get("/state", responses=problem_responses(*EVERYWHERE, "replay_mismatch"), response_model=models.StateView)
-    def get_state(campaign: Campaign) -> Response:
-        """Where a campaign stands."""
-        return JSONResponse(service.state(campaign), headers={"cache-control": _FRESH})
 
-    @router.get("/waves/{number}", responses=problem_responses(*EVERYWHERE), response_class=Response)
-    def get_wave(campaign: Campaign, number: Number) -> Response:
-        """The questions of a wave, the same bytes for everybody."""
-        body = service.wave_bytes(campaign, number)
-        return Response(body, media_type="application/json", headers={"cache-control": _IMMUTABLE})
+@router.get("/state", responses=problem_responses(*EVERYWHERE, "replay_mismatch"), response_model=models.StateView)
+def get_state(service: Serving, campaign: Campaign) -> Response:
+    """Where a campaign stands."""
+    return JSONResponse(service.state(campaign), headers={"cache-control": _FRESH})
 
-    @router.get("/chain", responses=problem_responses(*EVERYWHERE, "replay_mismatch"))
-    def get_chain(campaign: Campaign) -> Response:
-        """Questions, frozen tallies and digests: what `ahead audit` recomputes."""
-        return Response(canonical_bytes(chain(service, campaign)), media_type="application/json")
 
-    @router.post("/withdrawals", responses=problem_responses(*EVERYWHERE, "wrong_state"), status_code=200)
-    def withdraw(campaign: Campaign, body: models.Nonce) -> dict[str, str]:
-        """Delete a report while its wave is open; the answer is the same when it is gone already."""
-        if service.withdraw(campaign, bytes.fromhex(body.nonce)) is Withdrawal.TOO_LATE:
-            raise Problem("wrong_state", "the wave of the report is closed")
-        return {"state": "withdrawn"}
+@router.get("/waves/{number}", responses=problem_responses(*EVERYWHERE), response_class=Response)
+def get_wave(service: Serving, campaign: Campaign, number: Number) -> Response:
+    """The questions of a wave, the same bytes for everybody."""
+    body = service.wave_bytes(campaign, number)
+    return Response(body, media_type="application/json", headers={"cache-control": _IMMUTABLE})
 
-    return router
+
+@router.get("/chain", responses=problem_responses(*EVERYWHERE, "replay_mismatch"))
+def get_chain(service: Serving, campaign: Campaign) -> Response:
+    """Questions, frozen tallies and digests: what `ahead audit` recomputes."""
+    return Response(canonical_bytes(chain(service, campaign)), media_type="application/json")
+
+
+@router.post("/withdrawals", responses=problem_responses(*EVERYWHERE, "wrong_state"), status_code=200)
+def withdraw(service: Serving, campaign: Campaign, body: models.Nonce) -> dict[str, str]:
+    """Delete a report while its wave is open; the answer is the same when it is gone already."""
+    withdrawal = service.withdraw(campaign, bytes.fromhex(body.nonce))
+    service.metrics.withdrawals.labels(withdrawal.value).inc()
+    if withdrawal is Withdrawal.TOO_LATE:
+        raise Problem("wrong_state", "the wave of the report is closed")
+    return {"state": "withdrawn"}

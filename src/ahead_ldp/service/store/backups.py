@@ -6,15 +6,16 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from ahead_ldp.device.canonical import canonical_bytes
-from ahead_ldp.service.store import campaigns, events
+from ahead_ldp.service.store import campaigns, events, notes, uploads
 from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
 from ahead_ldp.service.store.rows import CampaignState
-from ahead_ldp.service.store.sqlite import SQLiteStore, sync_file
+from ahead_ldp.service.store.sqlite import SQLiteStore, new_file, sync_file
 from ahead_ldp.service.store.transactions import Transaction
 
 TABLES = {  # in an order in which they can be filled, with the columns that number rows
@@ -57,28 +58,15 @@ class Restored:
 
 def write_file(path: str, source: Source) -> None:
     """Copy a snapshot to a new SQLite file; it appears when it is complete and synced."""
-    whole = Path(path)
-    if whole.exists():
-        raise ValueError("expected a path where nothing is yet")
-    part = whole.with_name(whole.name + ".part")
-    part.unlink(missing_ok=True)
-    store = SQLiteStore(part)
-    try:
-        with store.writing() as tx:
-            ((epoch,),) = source.rows("SELECT value FROM meta WHERE name = 'epoch'")
-            tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", epoch)
-            for table in TABLES:
-                columns = column_names(tx, table)
-                sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-                for row in source.stream(f"SELECT {', '.join(columns)} FROM {table}"):
-                    tx.change(sql, *row)
-            for row in source.stream("SELECT campaign, id FROM seen WHERE chunk = 0"):
-                tx.change("INSERT INTO withdrawn (campaign, id) VALUES (?, ?)", *row)
-    finally:
-        store.close()
-    sync_file(part)
-    part.rename(whole)
-    sync_file(whole.parent)
+    with new_file(path) as part, closing(SQLiteStore(part)) as store, store.writing() as tx:
+        tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", notes.epoch(source))
+        for table in TABLES:
+            columns = column_names(tx, table)
+            sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+            for row in source.stream(f"SELECT {', '.join(columns)} FROM {table}"):
+                tx.change(sql, *row)
+        for row in source.stream("SELECT campaign, id FROM seen WHERE chunk = 0"):
+            tx.change("INSERT INTO withdrawn (campaign, id) VALUES (?, ?)", *row)
 
 
 def column_names(tx: Transaction, table: str) -> list[str]:
@@ -96,12 +84,8 @@ def prepare(backup: str | Path, folder: Path, now: int, keep: Collection[str], e
         with open(handle, "wb") as copy, open(backup, "rb") as file:
             shutil.copyfileobj(file, copy)
         _check_file(path)
-        store = SQLiteStore(path, migrate=True)
-        try:
-            with store.writing() as tx:
-                restored = _begin_epoch(tx, now, keep, epoch)
-        finally:
-            store.close()
+        with closing(SQLiteStore(path, migrate=True)) as store, store.writing() as tx:
+            restored = _begin_epoch(tx, now, keep, epoch)
         sync_file(path)
     except BaseException:
         path.unlink(missing_ok=True)
@@ -113,22 +97,19 @@ def restore_file(backup: str | Path, path: Path, now: int, keep: Collection[str]
     """A backup as a new SQLite store at a path where nothing is yet."""
     if path.exists():
         raise ValueError("expected a path where nothing is yet")
-    made, restored = prepare(backup, path.parent, now, keep, epoch)
-    made.rename(path)
+    prepared, restored = prepare(backup, path.parent, now, keep, epoch)
+    prepared.rename(path)
     sync_file(path.parent)
     return restored
 
 
 def _check_file(path: Path) -> None:
     try:
-        connection = sqlite3.connect(path)
-        try:
-            ((found,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
-        finally:
-            connection.close()
+        with closing(sqlite3.connect(path)) as connection:
+            ((verdict,),) = connection.execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.DatabaseError as error:
         raise StoreUnavailable(f"the backup cannot be read: {error}") from error
-    if found != "ok":
+    if verdict != "ok":
         raise StoreUnavailable("the backup is damaged")
 
 
@@ -138,8 +119,7 @@ def _begin_epoch(tx: Transaction, now: int, keep: Collection[str], epoch: int) -
     What happened after the backup is not in it. A wave that was open then may have been closed and published since;
     closing it again from fewer reports would publish a second truth. Only who compared the public chain can know.
     """
-    ((old,),) = tx.rows("SELECT value FROM meta WHERE name = 'epoch'")
-    new = max(old + 1, epoch)
+    new = max(notes.epoch(tx) + 1, epoch)
     tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", new)
     tx.change("UPDATE jobs SET state = 'queued', lease = NULL, lease_until = NULL WHERE state = 'leased'")
     unknown = set(keep) - {c.digest for c in campaigns.every(tx)}
@@ -166,7 +146,7 @@ def _end(tx: Transaction, digest: str, now: int) -> Ended:
         wave, number = moving[0]
         of = "question IN (SELECT key FROM questions WHERE wave = ?)"
         ((reports,),) = tx.rows(f"SELECT COALESCE(SUM(n), 0) FROM chunks WHERE {of}", wave)
-        tx.change(f"UPDATE chunks SET n = 0, payloads = ? WHERE {of}", b"", wave)
+        uploads.erase(tx, of, wave)
         tx.change("UPDATE questions SET state = 'void' WHERE wave = ?", wave)
         tx.change("UPDATE waves SET state = 'void', note = 'restored', closed_at = ? WHERE key = ?", now, wave)
     closed = tx.rows("SELECT 1 FROM waves WHERE campaign = ? AND state = 'closed'", key)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from ahead_ldp.service.store import events
-from ahead_ldp.service.store.interface import NotFound, StateChanged
+from ahead_ldp.service.store.interface import StateChanged
 from ahead_ldp.service.store.rows import CampaignRow, CampaignState
-from ahead_ldp.service.store.transactions import Lock, Transaction
+from ahead_ldp.service.store.transactions import Lock, Transaction, known_row, locked_row
 
 FINAL = (CampaignState.FINISHED, CampaignState.VOID)
 _ROW = """SELECT digest, record, state, created_at, ended_at, (SELECT value FROM meta WHERE name = 'epoch')
  FROM campaigns"""
 
 
-def create(tx: Transaction, digest: str, record: bytes, now: int, event: bytes | None) -> bool:
+def create(tx: Transaction, digest: str, record: bytes, now: int, event: bytes | None = None) -> bool:
     """A new draft; False if it is there."""
-    made = tx.change(
+    created = tx.change(
         "INSERT INTO campaigns (digest, record, state, created_at) VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING",
         digest,
         record,
         CampaignState.DRAFT.value,
         now,
     )
-    if made:
-        events.append(tx, event, now)
-    return bool(made)
+    if created:
+        events.note(tx, event, now)
+    return bool(created)
 
 
 def every(tx: Transaction) -> list[CampaignRow]:
@@ -33,20 +33,12 @@ def every(tx: Transaction) -> list[CampaignRow]:
 
 def one(tx: Transaction, digest: str) -> CampaignRow:
     """One of them."""
-    found = tx.rows(f"{_ROW} WHERE digest = ?", digest)
-    if not found:
-        raise NotFound("expected a known campaign")
-    return _row(found[0])
+    return _row(known_row(tx, "campaign", f"{_ROW} WHERE digest = ?", digest))
 
 
 def locked(tx: Transaction, digest: str) -> tuple[int, CampaignState]:
     """Key and state of a campaign that nobody else changes until this transaction ends."""
-    found = tx.rows("SELECT key FROM campaigns WHERE digest = ?", digest)
-    if not found:
-        raise NotFound("expected a known campaign")
-    key = int(found[0][0])
-    tx.lock(Lock.CAMPAIGN, key)
-    ((state,),) = tx.rows("SELECT state FROM campaigns WHERE key = ?", key)
+    key, state = locked_row(tx, Lock.CAMPAIGN, "digest = ?", digest)
     return key, CampaignState(state)
 
 
@@ -61,7 +53,7 @@ def set_state(tx: Transaction, key: int, old: CampaignState, new: CampaignState,
 
 
 def change_state(
-    tx: Transaction, digest: str, expected: CampaignState, new: CampaignState, now: int, event: bytes | None
+    tx: Transaction, digest: str, expected: CampaignState, new: CampaignState, now: int, event: bytes | None = None
 ) -> None:
     """Compare and swap; a campaign ends only with all its waves."""
     key, old = locked(tx, digest)
@@ -72,7 +64,7 @@ def change_state(
         if moving:
             raise StateChanged(f"expected every wave to be closed or void, but wave {moving[0][0]} is not")
     set_state(tx, key, old, new, now)
-    events.append(tx, event, now)
+    events.note(tx, event, now)
 
 
 def _row(row: tuple[object, ...]) -> CampaignRow:

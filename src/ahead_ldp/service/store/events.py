@@ -25,10 +25,14 @@ def check_chain(events: Iterable[Event], previous: str = BEFORE_ALL, after: int 
     return previous
 
 
-def append(tx: Transaction, body: bytes | None, now: int) -> Event | None:
-    """One more event, if there is a body."""
-    if body is None:
-        return None
+def note(tx: Transaction, body: bytes | None, now: int) -> None:
+    """Append what a change wants to have said, if it says anything."""
+    if body is not None:
+        append(tx, body, now)
+
+
+def append(tx: Transaction, body: bytes, now: int) -> Event:
+    """One more event."""
     tx.lock(Lock.EVENTS)
     last = tx.rows("SELECT number, digest FROM events ORDER BY number DESC LIMIT 1")
     number, previous = last[0] if last else (0, BEFORE_ALL)
@@ -37,9 +41,7 @@ def append(tx: Transaction, body: bytes | None, now: int) -> Event | None:
     return event
 
 
-def after(tx: Transaction, number: int, limit: int) -> list[Event]:
+def every(tx: Transaction, after: int = 0, limit: int = 1_000) -> list[Event]:
     """The events after a number, oldest first."""
-    found = tx.rows(
-        "SELECT number, at, body, digest FROM events WHERE number > ? ORDER BY number LIMIT ?", number, limit
-    )
-    return [Event(*row) for row in found]
+    sql = "SELECT number, at, body, digest FROM events WHERE number > ? ORDER BY number LIMIT ?"
+    return [Event(*row) for row in tx.rows(sql, after, limit)]

@@ -15,23 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from ahead_ldp.service.store.rows import (
-    Batch,
-    CampaignRow,
-    CampaignState,
-    Chunk,
-    Event,
-    FrozenGroup,
-    Job,
-    JobState,
-    Lease,
-    NewWave,
-    QuestionRow,
-    RoleToken,
-    WaveRow,
-    WaveState,
-    Withdrawal,
-)
+from ahead_ldp.service.store import rows
 
 
 class StoreError(Exception):
@@ -83,14 +67,14 @@ class Store(Protocol):
     def create_campaign(self, digest: str, record: bytes, now: int, event: bytes | None = None) -> bool:
         """Keep a new campaign as a draft. False if it is there already: a digest names one record."""
 
-    def campaigns(self) -> list[CampaignRow]:
+    def campaigns(self) -> list[rows.CampaignRow]:
         """All campaigns, oldest first."""
 
-    def campaign(self, digest: str) -> CampaignRow:
+    def campaign(self, digest: str) -> rows.CampaignRow:
         """One campaign; ``NotFound`` if there is none."""
 
     def set_campaign_state(
-        self, digest: str, expected: CampaignState, new: CampaignState, now: int, event: bytes | None = None
+        self, digest: str, expected: rows.CampaignState, new: rows.CampaignState, now: int, event: bytes | None = None
     ) -> None:
         """From one state to another. FINISHED and VOID are final; both want every wave closed or void."""
 
@@ -99,9 +83,9 @@ class Store(Protocol):
     def open_wave(
         self,
         campaign: str,
-        wave: NewWave,
+        wave: rows.NewWave,
         now: int,
-        expected: CampaignState,
+        expected: rows.CampaignState,
         event: bytes | None = None,
     ) -> None:
         """Store the questions of the next wave and open it; the campaign goes from ``expected`` to OPEN.
@@ -110,23 +94,23 @@ class Store(Protocol):
         one must be closed.
         """
 
-    def waves(self, campaign: str) -> list[WaveRow]:
+    def waves(self, campaign: str) -> list[rows.WaveRow]:
         """The waves of a campaign in order; none for an unknown campaign."""
 
-    def questions(self, campaign: str, wave: int | None = None) -> list[QuestionRow]:
+    def questions(self, campaign: str, wave: int | None = None) -> list[rows.QuestionRow]:
         """The questions of a wave, or of all, by wave and in the order in which they were given."""
 
     def set_wave_state(
         self,
         campaign: str,
         wave: int,
-        expected: WaveState,
-        new: WaveState,
+        expected: rows.WaveState,
+        new: rows.WaveState,
         now: int,
         note: str = "",
         event: bytes | None = None,
         *,
-        lease: Lease | None = None,
+        lease: rows.Lease | None = None,
         hold: str | None = None,
     ) -> None:
         """OPEN to HELD, HELD to OPEN, either to VOID (all its reports are deleted). CLOSED comes from ``freeze_wave``.
@@ -153,10 +137,10 @@ class Store(Protocol):
         self,
         campaign: str,
         wave: int,
-        groups: Sequence[FrozenGroup],
+        groups: Sequence[rows.FrozenGroup],
         now: int,
-        state: CampaignState,
-        next_wave: NewWave | None = None,
+        state: rows.CampaignState,
+        next_wave: rows.NewWave | None = None,
         event: bytes | None = None,
         note: str | None = None,
     ) -> bool:
@@ -170,7 +154,7 @@ class Store(Protocol):
 
     # Reports
 
-    def add_reports(self, batches: Sequence[Batch]) -> list[bytes]:
+    def add_reports(self, batches: Sequence[rows.Batch]) -> list[bytes]:
         """Take many uploads in one transaction; one ``Outcome`` byte per report of each batch, in order.
 
         Durable on return. Of two reports with one id the first in order wins, where batches that cannot enter
@@ -179,13 +163,13 @@ class Store(Protocol):
         group) that insert must have one payload length.
         """
 
-    def withdraw(self, campaign: str, report_id: bytes, now: int) -> Withdrawal:
+    def withdraw(self, campaign: str, report_id: bytes, now: int) -> rows.Withdrawal:
         """Delete a report while its wave is open; its id stays, so that it cannot come back."""
 
     def counts(self, campaign: str, wave: int) -> dict[str, int]:
         """Stored reports per group of the wave, 0 included."""
 
-    def reports(self, campaign: str, wave: int, group: str, rows: int = 65_536) -> Iterator[Chunk]:
+    def reports(self, campaign: str, wave: int, group: str, rows: int = 65_536) -> Iterator[rows.Chunk]:
         """The reports of one group in chunks of about ``rows``; a stable set once the wave is no longer open."""
 
     def delete_reports(self, campaign: str, now: int, event: bytes | None = None) -> int:
@@ -205,40 +189,40 @@ class Store(Protocol):
     def document(self, campaign: str, wave: int, kind: str) -> bytes | None:
         """A derived document, if there is one."""
 
-    def add_job(self, key: str, kind: str, args: bytes, now: int, not_before: int = 0) -> Job:
+    def add_job(self, key: str, kind: str, args: bytes, now: int, not_before: int = 0) -> rows.Job:
         """The job of this key: a new one, unless one of this key is queued, leased or done. FAILED is queued anew."""
 
-    def lease_job(self, now: int, seconds: int) -> Job | None:
+    def lease_job(self, now: int, seconds: int) -> rows.Job | None:
         """The oldest due job that nobody holds (or whose lease ran out), leased to the caller; None if none is."""
 
     def renew_job(self, number: int, lease: str, until: int) -> bool:
         """Keep a lease longer; False if it is not the caller's any more."""
 
     def end_job(
-        self, number: int, lease: str, state: JobState, result: bytes | None = None, not_before: int | None = None
+        self, number: int, lease: str, state: rows.JobState, result: bytes | None = None, not_before: int | None = None
     ) -> bool:
         """DONE or FAILED with a result, or QUEUED again; False if the lease is not the caller's any more."""
 
-    def job(self, number: int) -> Job:
+    def job(self, number: int) -> rows.Job:
         """One job; ``NotFound`` if there is none."""
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[rows.Job]:
         """All jobs, oldest first."""
 
-    def add_role_token(self, token: RoleToken, event: bytes | None = None) -> None:
+    def add_role_token(self, token: rows.RoleToken, event: bytes | None = None) -> None:
         """Keep a new token, by its hash; ``StateChanged`` if hash or name is taken."""
 
-    def role_token(self, digest: bytes) -> RoleToken | None:
+    def role_token(self, digest: bytes) -> rows.RoleToken | None:
         """The token of this hash, revoked and expired ones too."""
 
-    def role_tokens(self) -> list[RoleToken]:
+    def role_tokens(self) -> list[rows.RoleToken]:
         """All tokens, oldest first."""
 
     def revoke_role_token(self, name: str, now: int, event: bytes | None = None) -> bool:
         """Revoke by name; False if it is unknown or revoked already."""
 
-    def add_event(self, body: bytes, now: int) -> Event:
+    def add_event(self, body: bytes, now: int) -> rows.Event:
         """Append to the audit chain."""
 
-    def events(self, after: int = 0, limit: int = 1_000) -> list[Event]:
+    def events(self, after: int = 0, limit: int = 1_000) -> list[rows.Event]:
         """The audit chain after a number, oldest first."""

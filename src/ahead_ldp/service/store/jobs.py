@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 
-from ahead_ldp.service.store.interface import NotFound
 from ahead_ldp.service.store.rows import Job, JobState
-from ahead_ldp.service.store.transactions import Transaction
+from ahead_ldp.service.store.transactions import Transaction, known_row
 
 _COLUMNS = "number, key, kind, args, state, attempts, lease, lease_until, result, created_at, not_before"
 
 
-def add(tx: Transaction, key: str, kind: str, args: bytes, now: int, not_before: int) -> Job:
+def add(tx: Transaction, key: str, kind: str, args: bytes, now: int, not_before: int = 0) -> Job:
     """The job of a key, made or queued anew if need be."""
     tx.change(
         "INSERT INTO jobs (key, kind, args, state, attempts, created_at, not_before)"
@@ -27,19 +26,19 @@ def add(tx: Transaction, key: str, kind: str, args: bytes, now: int, not_before:
     return _job(tx.rows(f"SELECT {_COLUMNS} FROM jobs WHERE key = ?", key)[0])
 
 
-def lease(tx: Transaction, now: int, seconds: int, skip_locked: str) -> Job | None:
+def lease(tx: Transaction, now: int, seconds: int) -> Job | None:
     """The oldest job that is due and free."""
-    found = tx.rows(
+    leased = tx.rows(
         "UPDATE jobs SET state = 'leased', attempts = attempts + 1, lease = ?, lease_until = ? WHERE number = ("
         "SELECT number FROM jobs WHERE (state = 'queued' AND not_before <= ?)"
         " OR (state = 'leased' AND lease_until <= ?)"
-        f" ORDER BY number LIMIT 1 {skip_locked}) RETURNING {_COLUMNS}",
+        f" ORDER BY number LIMIT 1 {tx.skip_locked}) RETURNING {_COLUMNS}",
         secrets.token_hex(16),
         now + seconds,
         now,
         now,
     )
-    return _job(found[0]) if found else None
+    return _job(leased[0]) if leased else None
 
 
 def renew(tx: Transaction, number: int, lease: str, until: int) -> bool:
@@ -49,7 +48,12 @@ def renew(tx: Transaction, number: int, lease: str, until: int) -> bool:
 
 
 def end(
-    tx: Transaction, number: int, lease: str, state: JobState, result: bytes | None, not_before: int | None
+    tx: Transaction,
+    number: int,
+    lease: str,
+    state: JobState,
+    result: bytes | None = None,
+    not_before: int | None = None,
 ) -> bool:
     """Give a lease back with what came of it."""
     if state == JobState.LEASED:
@@ -69,10 +73,7 @@ def end(
 
 def one(tx: Transaction, number: int) -> Job:
     """One job."""
-    found = tx.rows(f"SELECT {_COLUMNS} FROM jobs WHERE number = ?", number)
-    if not found:
-        raise NotFound("expected a known job")
-    return _job(found[0])
+    return _job(known_row(tx, "job", f"SELECT {_COLUMNS} FROM jobs WHERE number = ?", number))
 
 
 def every(tx: Transaction) -> list[Job]:

@@ -54,15 +54,15 @@ class KnownIds:
         if not index.is_loaded:
             where = "WHERE w.campaign = ? AND k.seq <= ? ORDER BY k.seq"
             index.load(connection.execute(f"{_CHUNKS} {where}", (campaign, self._last)))
-        found: dict[bytes, Place] = {}
+        places: dict[bytes, Place] = {}
         for chunk, wanted in index.candidates(ids).items():
             sql = "SELECT ids, hashes FROM chunks WHERE seq = ?"
             ((held, hashes),) = connection.execute(sql, (chunk,))
             for report_id, at in _positions(held, wanted):
-                found[report_id] = (hashes[at * HASH_LENGTH : (at + 1) * HASH_LENGTH], chunk)
+                places[report_id] = (hashes[at * HASH_LENGTH : (at + 1) * HASH_LENGTH], chunk)
         if not index.withdrawn.isdisjoint(ids):
-            found.update((i, (b"", 0)) for i in ids if i in index.withdrawn)
-        return found
+            places.update((i, (b"", 0)) for i in ids if i in index.withdrawn)
+        return places
 
 
 class _Campaign:
@@ -75,6 +75,7 @@ class _Campaign:
         self._levels = [_NOTHING] * (len(_SIZES) + 1)
 
     def load(self, chunks: sqlite3.Cursor) -> None:
+        """Take in all chunks of the campaign at once."""
         keys, numbers = [_NOTHING[0]], [_NOTHING[1]]
         for _, seq, ids in chunks:
             keys.append(_keys(ids))
@@ -83,7 +84,8 @@ class _Campaign:
         self.is_loaded = True
 
     def add(self, ids: bytes, chunk: int) -> None:
-        new = dict.fromkeys([ids[i : i + ID_LENGTH] for i in range(0, len(ids), ID_LENGTH)], chunk)
+        """Take in one more chunk."""
+        new = dict.fromkeys(cut(ids, ID_LENGTH), chunk)
         if not self._recent.keys().isdisjoint(new):  # levels can have an id twice
             self._sort_in()
         self._recent |= new
@@ -101,11 +103,11 @@ class _Campaign:
 
     def candidates(self, ids: Sequence[bytes]) -> dict[int, list[bytes]]:
         """By chunk, the ids whose keys are known there: almost always they are there themselves."""
-        found: dict[int, list[bytes]] = {}
+        by_chunk: dict[int, list[bytes]] = {}
         if not self._recent.keys().isdisjoint(ids):
             for report_id in ids:
                 if report_id in self._recent:
-                    found.setdefault(self._recent[report_id], []).append(report_id)
+                    by_chunk.setdefault(self._recent[report_id], []).append(report_id)
         keys = _keys(b"".join(ids))
         for known, chunks in self._levels:
             if not known.size:
@@ -113,8 +115,8 @@ class _Campaign:
             low = np.searchsorted(known, keys)
             for i in np.flatnonzero(np.take(known, low, mode="clip") == keys).tolist():
                 for chunk in chunks[low[i] : np.searchsorted(known, keys[i], "right")].tolist():
-                    found.setdefault(chunk, []).append(ids[i])
-        return found
+                    by_chunk.setdefault(chunk, []).append(ids[i])
+        return by_chunk
 
 
 _CHUNKS = (
@@ -123,6 +125,11 @@ _CHUNKS = (
 )
 _Level = tuple[_Keys, _Chunks]
 _NOTHING: _Level = (np.empty(0, np.uint64), np.empty(0, np.int64))
+
+
+def cut(joined: bytes, length: int) -> list[bytes]:
+    """Ids or hashes that stand one after the other, each by itself."""
+    return [joined[i : i + length] for i in range(0, len(joined), length)]
 
 
 def position(ids: bytes, report_id: bytes) -> int | None:
@@ -138,7 +145,7 @@ def _positions(ids: bytes, wanted: Sequence[bytes]) -> Iterator[tuple[bytes, int
     if len(wanted) < 8:  # a search through a few kilobytes is faster than a dictionary of them
         places = {report_id: position(ids, report_id) for report_id in wanted}
     else:
-        places = {ids[i : i + ID_LENGTH]: i // ID_LENGTH for i in range(0, len(ids), ID_LENGTH)}
+        places = {report_id: at for at, report_id in enumerate(cut(ids, ID_LENGTH))}
     return ((report_id, at) for report_id in wanted if (at := places.get(report_id)) is not None)
 
 

@@ -1,10 +1,26 @@
-"""Counters and derived documents in the tables: beside the reports, never in their transactions."""
+"""What stands beside the reports, never in their transactions: counters, derived documents, marks of the store."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ahead_ldp.service.store.transactions import Transaction
+
+
+def ping(tx: Transaction) -> None:
+    """Read."""
+    tx.rows("SELECT 1")
+
+
+def probe(tx: Transaction) -> None:
+    """Write."""
+    tx.change("UPDATE meta SET value = value + 1 WHERE name = 'probe'")
+
+
+def epoch(tx: Transaction) -> int:
+    """The number of the store's epoch."""
+    ((number,),) = tx.rows("SELECT value FROM meta WHERE name = 'epoch'")
+    return int(number)
 
 
 def add_counters(tx: Transaction, counts: Mapping[tuple[str, int, str], int]) -> None:
@@ -22,8 +38,8 @@ def add_counters(tx: Transaction, counts: Mapping[tuple[str, int, str], int]) ->
 
 def counters(tx: Transaction, campaign: str) -> dict[tuple[int, str], int]:
     """Those of a campaign."""
-    found = tx.rows("SELECT wave, reason, n FROM counters WHERE campaign = ? ORDER BY wave, reason", campaign)
-    return {(wave, reason): n for wave, reason, n in found}
+    sql = "SELECT wave, reason, n FROM counters WHERE campaign = ? ORDER BY wave, reason"
+    return {(wave, reason): n for wave, reason, n in tx.rows(sql, campaign)}
 
 
 def put_document(tx: Transaction, campaign: str, wave: int, kind: str, body: bytes) -> None:
@@ -41,5 +57,5 @@ def put_document(tx: Transaction, campaign: str, wave: int, kind: str, body: byt
 def document(tx: Transaction, campaign: str, wave: int, kind: str) -> bytes | None:
     """One of them."""
     sql = "SELECT body FROM documents WHERE campaign = ? AND wave = ? AND kind = ?"
-    found = tx.rows(sql, campaign, wave, kind)
-    return bytes(found[0][0]) if found else None
+    rows = tx.rows(sql, campaign, wave, kind)
+    return bytes(rows[0][0]) if rows else None

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ahead_ldp.service.store import backups, migrations
-from ahead_ldp.service.store.interface import SchemaMismatch, StoreUnavailable
+from ahead_ldp.service.store import backups, migrations, notes
+from ahead_ldp.service.store.interface import StoreUnavailable
 from ahead_ldp.service.store.rows import HASH_LENGTH, ID_LENGTH
 from ahead_ldp.service.store.tables import TableStore
 from ahead_ldp.service.store.transactions import Lock
@@ -20,6 +20,7 @@ MOST_CONNECTIONS = 8  # per process
 LOCK_S = 30
 _MIGRATING = 0x61686561_6C6470  # an advisory lock for whoever makes or changes tables
 _SESSION = f"-c synchronous_commit=on -c lock_timeout={LOCK_S}s -c idle_in_transaction_session_timeout=60s"
+_NAMES_OF_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
 _CHECKED = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 # Ids and hashes travel as two byte strings, cut up there; chunk numbers as a list and two bytes of index a row.
 _INSERT_SEEN = f"""
@@ -40,8 +41,6 @@ CROSS JOIN LATERAL generate_series(0, length(k.ids) / {ID_LENGTH} - 1) AS i"""
 
 class PostgresStore(TableStore):
     """A store in a PostgreSQL database. Uploads run side by side; a closer waits for them, and they for it."""
-
-    _SKIP_LOCKED: ClassVar[str] = "FOR UPDATE SKIP LOCKED"
 
     def __init__(self, url: str, *, migrate: bool = False) -> None:
         """Connect, and make the tables in an empty database. ``SchemaMismatch`` as for SQLite."""
@@ -81,8 +80,7 @@ class PostgresStore(TableStore):
         with self.writing() as tx:
             if tx.rows("SELECT 1 FROM campaigns LIMIT 1"):
                 raise ValueError("expected an empty store")
-            ((epoch,),) = source.rows("SELECT value FROM meta WHERE name = 'epoch'")
-            tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", epoch)
+            tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", notes.epoch(source))
             for table, number in backups.TABLES.items():
                 tx.copy(table, backups.column_names(source, table), source.stream(f"SELECT * FROM {table}"))
                 if number is not None:
@@ -97,7 +95,7 @@ class PostgresStore(TableStore):
         self._closed = True
         self._close_idle()
 
-    def _erased(self) -> None:
+    def _wipe(self) -> None:
         """Dead rows are PostgreSQL's to remove: its autovacuum, or ``VACUUM chunks`` (docs/operations.md)."""
 
     @contextmanager
@@ -134,10 +132,10 @@ class PostgresStore(TableStore):
             self._url, options=_SESSION, connect_timeout=10, application_name="ahead", client_encoding="utf8"
         )
         for name, wanted in _CHECKED.items():
-            ((found,),) = connection.execute(f"SELECT current_setting('{name}')").fetchall()
-            if found != wanted:
+            ((setting,),) = connection.execute(f"SELECT current_setting('{name}')").fetchall()
+            if setting != wanted:
                 connection.close()
-                raise StoreUnavailable(f"PostgreSQL: expected {name} to be {wanted}, got {found}")
+                raise StoreUnavailable(f"PostgreSQL: expected {name} to be {wanted}, got {setting}")
         connection.rollback()
         return connection
 
@@ -160,10 +158,14 @@ class PostgresStore(TableStore):
 
 
 class _Transaction:
+    skip_locked: ClassVar[str] = "FOR UPDATE SKIP LOCKED"
+
     def __init__(self, cursor: psycopg.Cursor) -> None:
         self._cursor = cursor
+        self.erases = False
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """All rows at once."""
         return self._cursor.execute(_spelled(sql), parameters).fetchall()
 
     def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
@@ -179,17 +181,19 @@ class _Transaction:
                 copy.write_row(row)
 
     def change(self, sql: str, *parameters: object) -> int:
+        """What PostgreSQL counted."""
         return self._cursor.execute(_spelled(sql), parameters).rowcount
 
     def lock(self, what: Lock, key: int = 0, *, shared: bool = False) -> None:
-        # Advisory locks queue fairly: under a steady stream of uploads a closer still gets its turn.
+        """Advisory locks queue fairly: under a steady stream of uploads a closer still gets its turn."""
         call = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
         self._cursor.execute(f"SELECT {call}(%s::int, %s::int)", (what.value, key))
 
     def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, bytes, int]]) -> int:
+        """In one statement; an id that another transaction takes in meanwhile is waited for."""
         chunks = sorted({chunk for _, _, chunk in rows})
         index = {chunk: at.to_bytes(2, "big") for at, chunk in enumerate(chunks)}
-        found = self._cursor.execute(
+        inserted = self._cursor.execute(
             _INSERT_SEEN,
             {
                 "campaign": campaign,
@@ -200,38 +204,33 @@ class _Transaction:
                 "n": len(rows),
             },
         )
-        return found.rowcount
+        return inserted.rowcount
 
     def withdraw(self, campaign: int, report_id: bytes) -> None:
+        """Its hash stays."""
         self.change("UPDATE seen SET chunk = 0 WHERE campaign = ? AND id = ?", campaign, report_id)
 
     def bury(self, campaign: int, report_id: bytes) -> bool:
+        """With a hash that no report has."""
         sql = "INSERT INTO seen VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING"
         return bool(self.change(sql, campaign, report_id, bytes(HASH_LENGTH)))
 
     def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, tuple[bytes, int]]:
+        """By the primary key, all at once."""
         sql = "SELECT id, hash, chunk FROM seen WHERE campaign = ? AND id = ANY(?)"
         return {i: (h, chunk) for i, h, chunk in self.rows(sql, campaign, list(ids))}
 
     def new_chunks(self, k: int) -> list[int]:
+        """From the sequence, which no rollback sets back."""
         sql = "SELECT nextval(pg_get_serial_sequence('chunks', 'seq')) FROM generate_series(1, ?)"
         return [number for (number,) in self.rows(sql, k)]
-
-
-def version(cursor: psycopg.Cursor) -> int:
-    """The version of the tables; 0 if there are none."""
-    names = {name for (name,) in cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")}
-    if not names:
-        return 0
-    if "meta" not in names:
-        raise SchemaMismatch("expected a store, found a database of something else")
-    return int(cursor.execute("SELECT value FROM meta WHERE name = 'version'").fetchall()[0][0])
 
 
 def _migrate(connection: psycopg.Connection, migrate: bool) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
-        for number, sql in migrations.missing("postgres", version(cursor), migrate).items():
+        version = migrations.version(cursor.execute, _NAMES_OF_TABLES)
+        for number, sql in migrations.missing("postgres", version, migrate).items():
             cursor.execute(sql.encode())
             cursor.execute("UPDATE meta SET value = %s WHERE name = 'version'", (number,))
     connection.commit()

@@ -10,9 +10,9 @@ from ahead_ldp.service.store.transactions import Transaction
 _COLUMNS = "digest, role, name, created_at, expires_at, revoked_at"
 
 
-def add(tx: Transaction, token: RoleToken, event: bytes | None) -> None:
+def add(tx: Transaction, token: RoleToken, event: bytes | None = None) -> None:
     """A new one."""
-    made = tx.change(
+    added = tx.change(
         f"INSERT INTO role_tokens ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         token.digest,
         token.role,
@@ -21,15 +21,15 @@ def add(tx: Transaction, token: RoleToken, event: bytes | None) -> None:
         token.expires_at,
         token.revoked_at,
     )
-    if not made:
+    if not added:
         raise StateChanged("expected a new token under a new name")
-    events.append(tx, event, token.created_at)
+    events.note(tx, event, token.created_at)
 
 
 def one(tx: Transaction, digest: bytes) -> RoleToken | None:
     """The one of a hash."""
-    found = tx.rows(f"SELECT {_COLUMNS} FROM role_tokens WHERE digest = ?", digest)
-    return RoleToken(*found[0]) if found else None
+    rows = tx.rows(f"SELECT {_COLUMNS} FROM role_tokens WHERE digest = ?", digest)
+    return RoleToken(*rows[0]) if rows else None
 
 
 def every(tx: Transaction) -> list[RoleToken]:
@@ -37,9 +37,9 @@ def every(tx: Transaction) -> list[RoleToken]:
     return [RoleToken(*row) for row in tx.rows(f"SELECT {_COLUMNS} FROM role_tokens ORDER BY created_at, name")]
 
 
-def revoke(tx: Transaction, name: str, now: int, event: bytes | None) -> bool:
+def revoke(tx: Transaction, name: str, now: int, event: bytes | None = None) -> bool:
     """Revoke by name."""
     changed = tx.change("UPDATE role_tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL", now, name)
     if changed:
-        events.append(tx, event, now)
+        events.note(tx, event, now)
     return bool(changed)

@@ -60,6 +60,9 @@ class Withdrawal(StrEnum):
     TOO_LATE = "too_late"  # its wave is no longer open; for an unknown id: no wave of the campaign is
 
 
+Key = tuple[str, int, str, bool]  # campaign, wave, group, and whether the reports may enter: as in a ``Batch``
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Reports to one question: ids (16 bytes each), SHA-256 hashes of the frames (32), payloads of one length.

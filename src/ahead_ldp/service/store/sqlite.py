@@ -8,10 +8,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ahead_ldp.service.store import migrations
-from ahead_ldp.service.store.interface import SchemaMismatch, StoreUnavailable
+from ahead_ldp.service.store.interface import StoreUnavailable
 from ahead_ldp.service.store.known_ids import KnownIds, Place
 from ahead_ldp.service.store.tables import TableStore
 from ahead_ldp.service.store.transactions import Lock
@@ -92,20 +92,12 @@ class SQLiteStore(TableStore):
 
     def backup(self, path: str) -> None:
         """A compact copy of one snapshot; reports keep coming in meanwhile. The file appears when it is complete."""
-        whole = Path(path)
-        part = whole.with_name(whole.name + ".part")
-        if whole.exists():
-            raise ValueError("expected a path where nothing is yet")
-        with _mapped():
-            part.unlink(missing_ok=True)
+        with _mapped(), new_file(path) as part:
             connection = self._connect()
             try:
                 connection.execute("VACUUM INTO ?", (str(part),))
             finally:
                 connection.close()
-            sync_file(part)
-            part.rename(whole)
-            sync_file(whole.parent)
 
     def close(self) -> None:
         """Close all connections; the last one folds the log into the file."""
@@ -145,7 +137,7 @@ class SQLiteStore(TableStore):
         if mode != "wal" or level != _FULL:
             raise StoreUnavailable(f"expected a synced write-ahead log, got {mode} and synchronous {level}")
 
-    def _erased(self) -> None:
+    def _wipe(self) -> None:
         """Fold the log into the file and cut it off, so that no deleted report is left in it.
 
         A long reader (a backup) can be in the way; uploads do not wait for it, a later checkpoint does the rest.
@@ -170,7 +162,10 @@ class SQLiteStore(TableStore):
 class _Transaction:
     """One transaction. Its own reports are pending: their chunks are written last, and are all that is written."""
 
+    skip_locked: ClassVar[str] = ""  # a writer is alone
+
     def __init__(self, connection: sqlite3.Connection, known: KnownIds) -> None:
+        self.erases = False
         self._connection = connection
         self._known = known
         self._caught_up = False
@@ -179,6 +174,7 @@ class _Transaction:
         self._met: dict[int, dict[bytes, Place]] = {}
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """All rows at once."""
         return self._connection.execute(sql, parameters).fetchall()
 
     def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
@@ -186,12 +182,14 @@ class _Transaction:
         return iter(self._connection.execute(sql))
 
     def change(self, sql: str, *parameters: object) -> int:
+        """What SQLite counted."""
         return self._connection.execute(sql, parameters).rowcount
 
     def lock(self, what: Lock, key: int = 0, *, shared: bool = False) -> None:
         """A writer is alone already."""
 
     def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, bytes, int]]) -> int:
+        """Only remember them: the chunks that the caller stores are what makes them known."""
         ids = [i for i, _, _ in rows]
         known = self.find_seen(campaign, ids)
         self._pending[campaign] = [row for row in rows if row[0] not in known] if known else rows
@@ -199,6 +197,7 @@ class _Transaction:
         return len(set(ids)) - len(known)
 
     def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, Place]:
+        """Ask the index in memory, and those that this transaction takes in."""
         if not self._caught_up:
             self._known.catch_up(self._connection)
             self._caught_up = True
@@ -209,20 +208,36 @@ class _Transaction:
             self._met[campaign] |= self._known_before[campaign]
         met = self._met[campaign]
         others = [i for i in ids if i not in met]
-        found = self._known.find(self._connection, campaign, others) if others else {}
-        return found | {i: met[i] for i in ids if i in met}
+        known = self._known.find(self._connection, campaign, others) if others else {}
+        return known | {i: met[i] for i in ids if i in met}
 
     def bury(self, campaign: int, report_id: bytes) -> bool:
+        """A writer is alone: nobody was faster."""
         self.withdraw(campaign, report_id)
         return True
 
     def withdraw(self, campaign: int, report_id: bytes) -> None:
+        """Add it to the list of those that are."""
         self.change("INSERT INTO withdrawn (campaign, id) VALUES (?, ?)", campaign, report_id)
 
     def new_chunks(self, k: int) -> list[int]:
-        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
-        last = found[0][0] if found else 0
+        """Those after the last; SQLite remembers it though the chunk be deleted."""
+        ((last,),) = self.rows("SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'chunks'")
         return list(range(last + 1, last + k + 1))
+
+
+@contextmanager
+def new_file(path: str | Path) -> Iterator[Path]:
+    """A name to write under, where nothing may be yet; what was written appears at ``path`` when it is whole."""
+    whole = Path(path)
+    part = whole.with_name(whole.name + ".part")
+    if whole.exists():
+        raise ValueError("expected a path where nothing is yet")
+    part.unlink(missing_ok=True)
+    yield part
+    sync_file(part)
+    part.rename(whole)
+    sync_file(whole.parent)
 
 
 def sync_file(path: Path) -> None:
@@ -234,18 +249,9 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
-def version(connection: sqlite3.Connection) -> int:
-    """The version of the tables; 0 if there are none."""
-    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if not names:
-        return 0
-    if "meta" not in names:
-        raise SchemaMismatch("expected a store, found a database of something else")
-    return int(connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()[0])
-
-
 def _migrate(connection: sqlite3.Connection, migrate: bool) -> None:
-    for number, sql in migrations.missing("sqlite", version(connection), migrate).items():
+    version = migrations.version(connection.execute, "SELECT name FROM sqlite_master")
+    for number, sql in migrations.missing("sqlite", version, migrate).items():
         connection.executescript(
             f"BEGIN EXCLUSIVE; {sql}; UPDATE meta SET value = {number} WHERE name = 'version'; COMMIT;"
         )

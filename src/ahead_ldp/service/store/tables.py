@@ -1,41 +1,55 @@
 """A store in SQL tables: every call of the interface as one transaction; SQLite and PostgreSQL say how."""
 
-# ruff: noqa: D102  (what each method promises is said in interface.py, once)
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ahead_ldp.service.store import campaigns, events, jobs, notes, role_tokens, uploads, waves
-from ahead_ldp.service.store.interface import LeaseLost, NotFound
-from ahead_ldp.service.store.rows import (
-    ID_LENGTH,
-    Batch,
-    CampaignRow,
-    CampaignState,
-    Chunk,
-    Event,
-    FrozenGroup,
-    Job,
-    JobState,
-    Lease,
-    NewWave,
-    QuestionRow,
-    RoleToken,
-    WaveRow,
-    WaveState,
-    Withdrawal,
-)
-from ahead_ldp.service.store.transactions import Transaction
+from ahead_ldp.service.store import campaigns as _campaigns
+from ahead_ldp.service.store import events as _events
+from ahead_ldp.service.store import jobs as _jobs
+from ahead_ldp.service.store import notes, uploads
+from ahead_ldp.service.store import role_tokens as _role_tokens
+from ahead_ldp.service.store import waves as _waves
+from ahead_ldp.service.store.rows import Chunk
+from ahead_ldp.service.store.transactions import Transaction, known_row
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_Step = Callable[Concatenate[Transaction, P], R]  # what is done in a transaction
+_Method = Callable[Concatenate["TableStore", P], R]  # the same as a call of the interface
+
+
+def _writes(step: _Step[P, R]) -> _Method[P, R]:
+    """A call that is one transaction, durable when it returns."""
+
+    @wraps(step)
+    def method(store: TableStore, /, *args: P.args, **options: P.kwargs) -> R:
+        with store.writing() as tx:
+            result = step(tx, *args, **options)
+        if tx.erases:
+            store._wipe()
+        return result
+
+    return method
+
+
+def _reads(step: _Step[P, R]) -> _Method[P, R]:
+    """A call that sees one state throughout."""
+
+    @wraps(step)
+    def method(store: TableStore, /, *args: P.args, **options: P.kwargs) -> R:
+        with store.reading() as tx:
+            return step(tx, *args, **options)
+
+    return method
 
 
 class TableStore(ABC):
-    """The interface ``Store`` on transactions; what each method promises is said there."""
-
-    _SKIP_LOCKED: ClassVar[str] = ""
+    """The interface ``Store`` on transactions; what each call promises is said there."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:
@@ -46,201 +60,61 @@ class TableStore(ABC):
         """A transaction that sees one state throughout."""
 
     @abstractmethod
-    def _erased(self) -> None:
+    def _wipe(self) -> None:
         """Called after reports were deleted: the place to wipe what a database keeps of them."""
 
-    def ping(self) -> None:
-        with self.reading() as tx:
-            tx.rows("SELECT 1")
+    ping = _reads(notes.ping)
+    check_writable = _writes(notes.probe)
+    epoch = _reads(notes.epoch)
 
-    def check_writable(self) -> None:
-        with self.writing() as tx:
-            tx.change("UPDATE meta SET value = value + 1 WHERE name = 'probe'")
+    create_campaign = _writes(_campaigns.create)
+    campaigns = _reads(_campaigns.every)
+    campaign = _reads(_campaigns.one)
+    set_campaign_state = _writes(_campaigns.change_state)
 
-    def epoch(self) -> int:
-        with self.reading() as tx:
-            ((epoch,),) = tx.rows("SELECT value FROM meta WHERE name = 'epoch'")
-        return int(epoch)
+    open_wave = _writes(_waves.open_next)
+    questions = _reads(_waves.questions)
+    set_wave_state = _writes(_waves.set_state)
+    extend_wave = _writes(_waves.extend)
+    void_group = _writes(_waves.void_group)
+    freeze_wave = _writes(_waves.freeze)
+    counts = _reads(_waves.counts)
+    waves = _reads(_waves.every)
 
-    def create_campaign(self, digest: str, record: bytes, now: int, event: bytes | None = None) -> bool:
-        with self.writing() as tx:
-            return campaigns.create(tx, digest, record, now, event)
+    add_reports = _writes(uploads.add)
+    withdraw = _writes(uploads.withdraw)
+    delete_reports = _writes(uploads.delete)
 
-    def campaigns(self) -> list[CampaignRow]:
-        with self.reading() as tx:
-            return campaigns.every(tx)
+    add_counters = _writes(notes.add_counters)
+    counters = _reads(notes.counters)
+    put_document = _writes(notes.put_document)
+    document = _reads(notes.document)
 
-    def campaign(self, digest: str) -> CampaignRow:
-        with self.reading() as tx:
-            return campaigns.one(tx, digest)
+    add_job = _writes(_jobs.add)
+    lease_job = _writes(_jobs.lease)
+    renew_job = _writes(_jobs.renew)
+    end_job = _writes(_jobs.end)
+    job = _reads(_jobs.one)
+    jobs = _reads(_jobs.every)
 
-    def set_campaign_state(
-        self, digest: str, expected: CampaignState, new: CampaignState, now: int, event: bytes | None = None
-    ) -> None:
-        with self.writing() as tx:
-            campaigns.change_state(tx, digest, expected, new, now, event)
+    add_role_token = _writes(_role_tokens.add)
+    role_token = _reads(_role_tokens.one)
+    revoke_role_token = _writes(_role_tokens.revoke)
+    role_tokens = _reads(_role_tokens.every)
 
-    def open_wave(
-        self, campaign: str, wave: NewWave, now: int, expected: CampaignState, event: bytes | None = None
-    ) -> None:
-        with self.writing() as tx:
-            waves.open_next(tx, campaign, wave, now, expected, event)
-
-    def waves(self, campaign: str) -> list[WaveRow]:
-        with self.reading() as tx:
-            return waves.every(tx, campaign)
-
-    def questions(self, campaign: str, wave: int | None = None) -> list[QuestionRow]:
-        with self.reading() as tx:
-            return waves.questions(tx, campaign, wave)
-
-    def set_wave_state(
-        self,
-        campaign: str,
-        wave: int,
-        expected: WaveState,
-        new: WaveState,
-        now: int,
-        note: str = "",
-        event: bytes | None = None,
-        *,
-        lease: Lease | None = None,
-        hold: str | None = None,
-    ) -> None:
-        with self.writing() as tx:
-            if lease is not None and not jobs.renew(tx, *lease):
-                raise LeaseLost(f"expected the lease of job {lease.job}")
-            waves.change_state(tx, campaign, wave, (expected, new), now, note, event, hold)
-        if new == WaveState.VOID:
-            self._erased()
-
-    def extend_wave(
-        self, campaign: str, wave: int, closes_at: int, extensions: int, now: int, event: bytes | None = None
-    ) -> None:
-        with self.writing() as tx:
-            waves.extend(tx, campaign, wave, closes_at, extensions, now, event)
-
-    def void_group(
-        self, campaign: str, wave: int, group: str, now: int, event: bytes | None = None, *, hold: str | None = None
-    ) -> None:
-        with self.writing() as tx:
-            waves.void_group(tx, campaign, wave, group, now, event, hold)
-        self._erased()
-
-    def freeze_wave(
-        self,
-        campaign: str,
-        wave: int,
-        groups: Sequence[FrozenGroup],
-        now: int,
-        state: CampaignState,
-        next_wave: NewWave | None = None,
-        event: bytes | None = None,
-        note: str | None = None,
-    ) -> bool:
-        with self.writing() as tx:
-            return waves.freeze(tx, campaign, wave, groups, now, state, next_wave, event, note)
-
-    def add_reports(self, batches: Sequence[Batch]) -> list[bytes]:
-        if not batches:
-            return []
-        with self.writing() as tx:
-            return uploads.add(tx, batches)
-
-    def withdraw(self, campaign: str, report_id: bytes, now: int) -> Withdrawal:
-        if len(report_id) != ID_LENGTH:
-            raise ValueError(f"expected an id of {ID_LENGTH} bytes")
-        with self.writing() as tx:
-            return uploads.withdraw(tx, campaign, report_id)
-
-    def counts(self, campaign: str, wave: int) -> dict[str, int]:
-        with self.reading() as tx:
-            return waves.counts(tx, campaign, wave)
+    add_event = _writes(_events.append)
+    events = _reads(_events.every)
 
     def reports(self, campaign: str, wave: int, group: str, rows: int = 65_536) -> Iterator[Chunk]:
-        found = self._read(
-            "SELECT q.key FROM questions q JOIN waves w ON w.key = q.wave JOIN campaigns c ON c.key = w.campaign"
-            " WHERE c.digest = ? AND w.number = ? AND q.name = ?",
-            (campaign, wave, group),
-        )
-        if not found:
-            raise NotFound("expected a known group of a known wave")
-        return uploads.reports(self._read, int(found[0][0]), rows)
-
-    def delete_reports(self, campaign: str, now: int, event: bytes | None = None) -> int:
-        with self.writing() as tx:
-            n = uploads.delete(tx, campaign, now, event)
-        self._erased()
-        return n
-
-    def add_counters(self, counts: Mapping[tuple[str, int, str], int]) -> None:
-        with self.writing() as tx:
-            notes.add_counters(tx, counts)
-
-    def counters(self, campaign: str) -> dict[tuple[int, str], int]:
+        """Chunk by chunk, each read for itself: a long export keeps no transaction open."""
         with self.reading() as tx:
-            return notes.counters(tx, campaign)
+            (question,) = known_row(tx, "group of a known wave", _QUESTION, campaign, wave, group)
+        return uploads.reports(self._rows, int(question), rows)
 
-    def put_document(self, campaign: str, wave: int, kind: str, body: bytes) -> None:
-        with self.writing() as tx:
-            notes.put_document(tx, campaign, wave, kind, body)
-
-    def document(self, campaign: str, wave: int, kind: str) -> bytes | None:
-        with self.reading() as tx:
-            return notes.document(tx, campaign, wave, kind)
-
-    def add_job(self, key: str, kind: str, args: bytes, now: int, not_before: int = 0) -> Job:
-        with self.writing() as tx:
-            return jobs.add(tx, key, kind, args, now, not_before)
-
-    def lease_job(self, now: int, seconds: int) -> Job | None:
-        with self.writing() as tx:
-            return jobs.lease(tx, now, seconds, self._SKIP_LOCKED)
-
-    def renew_job(self, number: int, lease: str, until: int) -> bool:
-        with self.writing() as tx:
-            return jobs.renew(tx, number, lease, until)
-
-    def end_job(
-        self, number: int, lease: str, state: JobState, result: bytes | None = None, not_before: int | None = None
-    ) -> bool:
-        with self.writing() as tx:
-            return jobs.end(tx, number, lease, state, result, not_before)
-
-    def job(self, number: int) -> Job:
-        with self.reading() as tx:
-            return jobs.one(tx, number)
-
-    def jobs(self) -> list[Job]:
-        with self.reading() as tx:
-            return jobs.every(tx)
-
-    def add_role_token(self, token: RoleToken, event: bytes | None = None) -> None:
-        with self.writing() as tx:
-            role_tokens.add(tx, token, event)
-
-    def role_token(self, digest: bytes) -> RoleToken | None:
-        with self.reading() as tx:
-            return role_tokens.one(tx, digest)
-
-    def role_tokens(self) -> list[RoleToken]:
-        with self.reading() as tx:
-            return role_tokens.every(tx)
-
-    def revoke_role_token(self, name: str, now: int, event: bytes | None = None) -> bool:
-        with self.writing() as tx:
-            return role_tokens.revoke(tx, name, now, event)
-
-    def add_event(self, body: bytes, now: int) -> Event:
-        with self.writing() as tx:
-            event = events.append(tx, body, now)
-        assert event is not None
-        return event
-
-    def events(self, after: int = 0, limit: int = 1_000) -> list[Event]:
-        with self.reading() as tx:
-            return events.after(tx, after, limit)
-
-    def _read(self, sql: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
+    def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         with self.reading() as tx:
             return tx.rows(sql, *parameters)
+
+
+_QUESTION = """SELECT q.key FROM questions q JOIN waves w ON w.key = q.wave JOIN campaigns c ON c.key = w.campaign
+ WHERE c.digest = ? AND w.number = ? AND q.name = ?"""

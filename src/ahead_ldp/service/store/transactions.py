@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+
+from ahead_ldp.service.store.interface import NotFound
 
 
 class Lock(IntEnum):
@@ -17,6 +19,9 @@ class Lock(IntEnum):
 
 class Transaction(Protocol):
     """One transaction. SQL is the part that SQLite and PostgreSQL share, with ``?`` for every parameter."""
+
+    skip_locked: ClassVar[str]  # how a query passes over rows that others are about to change
+    erases: bool  # reports were deleted: once this is durable, what a database keeps of them is wiped
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """What a query finds, or what a change returns."""
@@ -44,3 +49,20 @@ class Transaction(Protocol):
 
     def new_chunks(self, k: int) -> list[int]:
         """Numbers for k new chunks, never given out before."""
+
+
+def known_row(tx: Transaction, what: str, sql: str, *parameters: object) -> tuple[Any, ...]:
+    """The first row of a query for something that must exist; else ``NotFound``."""
+    rows = tx.rows(sql, *parameters)
+    if not rows:
+        raise NotFound(f"expected a known {what}")
+    return rows[0]
+
+
+def locked_row(tx: Transaction, what: Lock, where: str, *parameters: object) -> tuple[int, str]:
+    """Key and state of a campaign or wave that nobody else changes until this transaction ends."""
+    name = what.name.lower()
+    key = int(known_row(tx, name, f"SELECT key FROM {name}s WHERE {where}", *parameters)[0])
+    tx.lock(what, key)
+    ((state,),) = tx.rows(f"SELECT state FROM {name}s WHERE key = ?", key)
+    return key, state

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import itemgetter
+from typing import Any
 
 from ahead_ldp.service.store import campaigns, events
 from ahead_ldp.service.store.interface import StateChanged
-from ahead_ldp.service.store.known_ids import position
+from ahead_ldp.service.store.known_ids import cut, position
 from ahead_ldp.service.store.rows import HASH_LENGTH, ID_LENGTH, Batch, Chunk, Outcome, Withdrawal
 from ahead_ldp.service.store.transactions import Lock, Transaction
 
@@ -31,6 +32,8 @@ class _Target:
 
 def add(tx: Transaction, batches: Sequence[Batch]) -> list[bytes]:
     """An outcome for every report. Batches that cannot enter are looked up after those that can."""
+    if not batches:
+        return []
     targets = _targets(tx, dict.fromkeys((b.campaign, b.wave, b.group) for b in batches))
     rows: dict[int, list[_SeenRow]] = {}  # by campaign
     filled = [t for t in targets.values() if t.takes]
@@ -40,7 +43,9 @@ def add(tx: Transaction, batches: Sequence[Batch]) -> list[bytes]:
         at = targets.get((batch.campaign, batch.wave, batch.group))
         if at is not None and at.takes and batch.insert:
             at.batches.append(batch)
-            rows.setdefault(at.campaign, []).extend(zip(_ids(batch), _hashes(batch), repeat(at.chunk)))
+            rows.setdefault(at.campaign, []).extend(
+                zip(cut(batch.ids, ID_LENGTH), cut(batch.hashes, HASH_LENGTH), repeat(at.chunk))
+            )
     all_new = True
     for campaign in sorted(rows):
         # One order for everybody, so that two transactions never wait for each other's ids in a circle;
@@ -55,26 +60,27 @@ def add(tx: Transaction, batches: Sequence[Batch]) -> list[bytes]:
     return _settle(tx, batches, targets)
 
 
-def withdraw(tx: Transaction, campaign: str, report_id: bytes) -> Withdrawal:
-    """Take one report out of its chunk, and keep its id."""
-    found = tx.rows("SELECT key FROM campaigns WHERE digest = ?", campaign)
-    if not found:
+def withdraw(tx: Transaction, campaign: str, report_id: bytes, now: int) -> Withdrawal:
+    """Take one report out of its chunk, and keep its id. It leaves no trace of when."""
+    del now
+    if len(report_id) != ID_LENGTH:
+        raise ValueError(f"expected an id of {ID_LENGTH} bytes")
+    campaigns_of_name = tx.rows("SELECT key FROM campaigns WHERE digest = ?", campaign)
+    if not campaigns_of_name:
         return Withdrawal.TOO_LATE
-    key = int(found[0][0])
+    key = int(campaigns_of_name[0][0])
     seen = tx.find_seen(key, [report_id]).get(report_id)
     if seen is None:
         return _bury(tx, key, report_id)
     return _take_out(tx, key, report_id, seen[1])
 
 
-def reports(
-    read: Callable[[str, tuple[object, ...]], list[tuple[object, ...]]], question: int, rows: int
-) -> Iterator[Chunk]:
+def reports(read: Callable[..., list[tuple[Any, ...]]], question: int, rows: int) -> Iterator[Chunk]:
     """The chunks of a question, joined to about ``rows`` reports; every read is a short transaction of its own."""
     last = 0
     while True:
         sql = "SELECT seq, n FROM chunks WHERE question = ? AND n > 0 AND seq > ? ORDER BY seq LIMIT 4096"
-        pieces: list[tuple[int, int]] = read(sql, (question, last))  # type: ignore[assignment]
+        pieces = read(sql, question, last)
         if not pieces:
             return
         n = 0
@@ -86,76 +92,87 @@ def reports(
             "SELECT n, ids, hashes, payloads FROM chunks WHERE question = ? AND n > 0 AND seq BETWEEN ? AND ?"
             " ORDER BY seq"
         )
-        parts = read(sql, (question, pieces[0][0], last))
+        parts = read(sql, question, pieces[0][0], last)
         if parts:
             sizes, ids, hashes, payloads = zip(*parts, strict=True)
             yield Chunk(sum(sizes), b"".join(ids), b"".join(hashes), b"".join(payloads))
 
 
-def delete(tx: Transaction, campaign: str, now: int, event: bytes | None) -> int:
+def delete(tx: Transaction, campaign: str, now: int, event: bytes | None = None) -> int:
     """Delete the reports of a campaign that ended."""
     key, state = campaigns.locked(tx, campaign)
     if state not in campaigns.FINAL:
         raise StateChanged(f"expected a finished or void campaign, got {state}")
+    tx.erases = True  # again too: the wiping may have failed the first time
     of = "question IN (SELECT q.key FROM questions q JOIN waves w ON w.key = q.wave WHERE w.campaign = ?)"
     ((n,),) = tx.rows(f"SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM chunks WHERE {of}", key)
     if n:
-        tx.change(f"UPDATE chunks SET n = 0, payloads = ? WHERE {of}", b"", key)
-        events.append(tx, event, now)
+        erase(tx, of, key)
+        events.note(tx, event, now)
     return int(n)
+
+
+def erase(tx: Transaction, of: str, key: int) -> None:
+    """Delete the payloads of some chunks; the ids stay, so that they cannot come back."""
+    tx.change(f"UPDATE chunks SET n = 0, payloads = ? WHERE {of}", b"", key)
+    tx.erases = True
 
 
 def _targets(tx: Transaction, names: Iterable[tuple[str, int, str]]) -> dict[tuple[str, int, str], _Target]:
     """Those of known campaigns, their waves locked against closers, with the states found under the lock."""
     targets = {}
     for name in names:
-        found = tx.rows(
+        keys = tx.rows(
             "SELECT c.key, w.key, q.key FROM campaigns c LEFT JOIN waves w ON w.campaign = c.key AND w.number = ?"
             " LEFT JOIN questions q ON q.wave = w.key AND q.name = ? WHERE c.digest = ?",
             name[1],
             name[2],
             name[0],
         )
-        if found:
-            targets[name] = _Target(*found[0])
+        if keys:
+            targets[name] = _Target(*keys[0])
     opened = [t for t in targets.values() if t.question is not None]
     for wave in sorted({t.wave for t in opened}):
         tx.lock(Lock.WAVE, wave, shared=True)
     for target in opened:
-        ((wave_state, state),) = tx.rows(
-            "SELECT w.state, q.state FROM questions q JOIN waves w ON w.key = q.wave WHERE q.key = ?", target.question
-        )
-        target.takes = wave_state == "open" and state == "open"
+        target.takes = _states(tx, target.question) == ("open", "open")
     return targets
+
+
+def _states(tx: Transaction, question: int | None) -> tuple[str, str]:
+    """Of the question's wave, and its own."""
+    sql = "SELECT w.state, q.state FROM questions q JOIN waves w ON w.key = q.wave WHERE q.key = ?"
+    ((wave_state, state),) = tx.rows(sql, question)
+    return wave_state, state
 
 
 def _settle(tx: Transaction, batches: Sequence[Batch], targets: dict[tuple[str, int, str], _Target]) -> list[bytes]:
     """The general case: some ids were known, or came twice, or were too late."""
     entered: dict[int, set[bytes]] = {}  # by campaign: ids whose first report was met
     kept: dict[int, list[Batch]] = {}  # by chunk
-    made = []
+    answers = []
     for batch in batches:
         target = targets.get((batch.campaign, batch.wave, batch.group))
         if target is None:  # no such campaign
-            made.append(bytes([Outcome.CLOSED]) * batch.n)
+            answers.append(bytes([Outcome.CLOSED]) * batch.n)
             continue
         outcomes = _outcomes(tx, batch, target, entered.setdefault(target.campaign, set()))
-        made.append(bytes(outcomes))
+        answers.append(bytes(outcomes))
         if Outcome.NEW in outcomes:
             kept.setdefault(target.chunk, []).append(_select(batch, outcomes))
     for target in targets.values():
         if target.chunk in kept:
             _store(tx, target, kept[target.chunk])
-    return made
+    return answers
 
 
 def _outcomes(tx: Transaction, batch: Batch, target: _Target, entered: set[bytes]) -> list[int]:
-    ids = _ids(batch)
-    found = tx.find_seen(target.campaign, ids)
+    ids = cut(batch.ids, ID_LENGTH)
+    known = tx.find_seen(target.campaign, ids)
     inserted = batch.insert and target.takes
     outcomes: list[int] = []
-    for report_id, report_hash in zip(ids, _hashes(batch), strict=True):
-        seen = found.get(report_id)
+    for report_id, report_hash in zip(ids, cut(batch.hashes, HASH_LENGTH), strict=True):
+        seen = known.get(report_id)
         if seen is None:
             outcomes.append(Outcome.UNKNOWN if target.takes else Outcome.CLOSED)
         elif inserted and seen[1] == target.chunk and report_id not in entered:
@@ -197,12 +214,11 @@ def _select(batch: Batch, outcomes: Sequence[int]) -> Batch:
 
 
 def _bury(tx: Transaction, campaign: int, report_id: bytes) -> Withdrawal:
-    found = tx.rows("SELECT key FROM waves WHERE campaign = ? ORDER BY number DESC LIMIT 1", campaign)
-    if not found:
+    last = tx.rows("SELECT key FROM waves WHERE campaign = ? ORDER BY number DESC LIMIT 1", campaign)
+    if not last:
         return Withdrawal.TOO_LATE
-    tx.lock(Lock.WAVE, int(found[0][0]), shared=True)
-    ((state,),) = tx.rows("SELECT state FROM waves WHERE key = ?", found[0][0])
-    if state != "open":
+    tx.lock(Lock.WAVE, int(last[0][0]), shared=True)
+    if tx.rows("SELECT state FROM waves WHERE key = ?", last[0][0]) != [("open",)]:
         return Withdrawal.TOO_LATE
     if tx.bury(campaign, report_id):
         return Withdrawal.BURIED
@@ -210,30 +226,27 @@ def _bury(tx: Transaction, campaign: int, report_id: bytes) -> Withdrawal:
 
 
 def _take_out(tx: Transaction, campaign: int, report_id: bytes, chunk: int) -> Withdrawal:
-    found = tx.rows(
+    places = tx.rows(
         "SELECT w.key, q.key FROM chunks k JOIN questions q ON q.key = k.question JOIN waves w ON w.key = q.wave"
         " WHERE k.seq = ?",
         chunk,
     )
-    if not found:  # withdrawn before
+    if not places:  # withdrawn before
         return Withdrawal.GONE
-    wave, question = found[0]
+    wave, question = places[0]
     tx.lock(Lock.WAVE, int(wave), shared=True)
-    ((wave_state, state),) = tx.rows(
-        "SELECT w.state, q.state FROM questions q JOIN waves w ON w.key = q.wave WHERE q.key = ?", question
-    )
+    wave_state, state = _states(tx, question)
     if state == "void":  # deleted with its group, uncounted
         return Withdrawal.GONE
     if wave_state != "open":  # counted or about to be, also where its payload was deleted since
         return Withdrawal.TOO_LATE
     # Of two withdrawals from one chunk, or of one id, the second waits here and then finds what is left.
     tx.change("UPDATE chunks SET n = n WHERE seq = ?", chunk)
-    left = tx.rows("SELECT n, ids, hashes, payloads FROM chunks WHERE seq = ?", chunk)
-    at = position(bytes(left[0][1]), report_id)
-    if at is None or not left[0][0]:
+    ((n, *left),) = tx.rows("SELECT n, ids, hashes, payloads FROM chunks WHERE seq = ?", chunk)
+    parts = [bytes(part) for part in left]
+    at = position(parts[0], report_id)
+    if at is None or not n:
         return Withdrawal.GONE
-    n = left[0][0]
-    parts = [bytes(part) for part in left[0][1:]]
     sizes = [len(part) // n for part in parts]
     ids, hashes, payloads = (
         part[: at * size] + part[(at + 1) * size :] for part, size in zip(parts, sizes, strict=True)
@@ -242,11 +255,3 @@ def _take_out(tx: Transaction, campaign: int, report_id: bytes, chunk: int) -> W
     tx.change(sql, n - 1, ids, hashes, payloads, chunk)
     tx.withdraw(campaign, report_id)
     return Withdrawal.REMOVED
-
-
-def _ids(batch: Batch) -> list[bytes]:
-    return [batch.ids[i : i + ID_LENGTH] for i in range(0, len(batch.ids), ID_LENGTH)]
-
-
-def _hashes(batch: Batch) -> list[bytes]:
-    return [batch.hashes[i : i + HASH_LENGTH] for i in range(0, len(batch.hashes), HASH_LENGTH)]

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ahead_ldp.service.store import campaigns, events
-from ahead_ldp.service.store.interface import NotFound, StateChanged
+from ahead_ldp.service.store import campaigns, events, jobs, uploads
+from ahead_ldp.service.store.interface import LeaseLost, NotFound, StateChanged
 from ahead_ldp.service.store.rows import (
     CampaignState,
     FrozenGroup,
+    Lease,
     NewWave,
     QuestionRow,
     QuestionState,
     WaveRow,
     WaveState,
 )
-from ahead_ldp.service.store.transactions import Lock, Transaction
+from ahead_ldp.service.store.transactions import Lock, Transaction, known_row, locked_row
 
 _MOVES = {
     (WaveState.OPEN, WaveState.HELD),
@@ -28,43 +29,43 @@ _MOVES = {
 
 def every(tx: Transaction, campaign: str) -> list[WaveRow]:
     """The waves of a campaign."""
-    found = tx.rows(
+    rows = tx.rows(
         "SELECT c.digest, w.number, w.state, w.note, w.opened_at, w.closes_at, w.closed_at, w.extensions FROM waves w"
         " JOIN campaigns c ON c.key = w.campaign WHERE c.digest = ? ORDER BY w.number",
         campaign,
     )
-    return [WaveRow(d, number, WaveState(state), *rest) for d, number, state, *rest in found]
+    return [WaveRow(d, number, WaveState(state), *rest) for d, number, state, *rest in rows]
 
 
-def questions(tx: Transaction, campaign: str, wave: int | None) -> list[QuestionRow]:
+def questions(tx: Transaction, campaign: str, wave: int | None = None) -> list[QuestionRow]:
     """The questions of a wave, or of all."""
     which = " AND w.number = ?" if wave is not None else ""
-    found = tx.rows(
+    rows = tx.rows(
         "SELECT w.number, q.name, q.digest, q.record, q.state, q.n, q.tally, q.reports_digest FROM questions q"
         " JOIN waves w ON w.key = q.wave JOIN campaigns c ON c.key = w.campaign"
         f" WHERE c.digest = ?{which} ORDER BY w.number, q.key",
         campaign,
         *([wave] if wave is not None else []),
     )
-    return [_question(row) for row in found]
+    return [_question(row) for row in rows]
 
 
 def counts(tx: Transaction, campaign: str, wave: int) -> dict[str, int]:
     """Stored reports per group."""
-    found = tx.rows(
+    rows = tx.rows(
         "SELECT q.name, CAST(COALESCE(SUM(k.n), 0) AS BIGINT) FROM questions q JOIN waves w ON w.key = q.wave"
         " JOIN campaigns c ON c.key = w.campaign LEFT JOIN chunks k ON k.question = q.key"
         " WHERE c.digest = ? AND w.number = ? GROUP BY q.key, q.name ORDER BY q.key",
         campaign,
         wave,
     )
-    if not found:
+    if not rows:
         raise NotFound("expected a known wave")
-    return {name: int(n) for name, n in found}
+    return {name: int(n) for name, n in rows}
 
 
 def open_next(
-    tx: Transaction, campaign: str, wave: NewWave, now: int, expected: CampaignState, event: bytes | None
+    tx: Transaction, campaign: str, wave: NewWave, now: int, expected: CampaignState, event: bytes | None = None
 ) -> None:
     """Open the wave after the last one; again with equal questions: nothing."""
     key, state = campaigns.locked(tx, campaign)
@@ -74,105 +75,115 @@ def open_next(
         raise StateChanged(f"expected the campaign to be {expected}, got {state}")
     _insert(tx, key, wave, now)
     campaigns.set_state(tx, key, state, CampaignState.OPEN, now)
-    events.append(tx, event, now)
+    events.note(tx, event, now)
 
 
-def change_state(
+def set_state(
     tx: Transaction,
     campaign: str,
-    number: int,
-    move: tuple[WaveState, WaveState],
+    wave: int,
+    expected: WaveState,
+    new: WaveState,
     now: int,
-    note: str,
-    event: bytes | None,
+    note: str = "",
+    event: bytes | None = None,
+    *,
+    lease: Lease | None = None,
     hold: str | None = None,
 ) -> None:
     """Compare and swap between open, held and void."""
-    expected, new = move
-    if move not in _MOVES:
+    if (expected, new) not in _MOVES:
         raise ValueError(f"expected a move of a wave, got {expected} to {new}")
-    wave, state = _locked(tx, campaign, number)
+    if lease is not None and not jobs.renew(tx, *lease):
+        raise LeaseLost(f"expected the lease of job {lease.job}")
+    key, state = _locked(tx, campaign, wave)
     if state != expected:
-        raise StateChanged(f"expected wave {number} to be {expected}, got {state}")
-    _check_hold(tx, wave, number, hold)
+        raise StateChanged(f"expected wave {wave} to be {expected}, got {state}")
+    _check_hold(tx, key, wave, hold)
     if new == WaveState.VOID:
-        sql = "UPDATE chunks SET n = 0, payloads = ? WHERE question IN (SELECT key FROM questions WHERE wave = ?)"
-        tx.change(sql, b"", wave)
-        tx.change("UPDATE questions SET state = 'void' WHERE wave = ?", wave)
-        tx.change("UPDATE waves SET closed_at = ? WHERE key = ?", now, wave)
-    tx.change("UPDATE waves SET state = ?, note = ? WHERE key = ?", new.value, note, wave)
-    events.append(tx, event, now)
+        uploads.erase(tx, "question IN (SELECT key FROM questions WHERE wave = ?)", key)
+        tx.change("UPDATE questions SET state = 'void' WHERE wave = ?", key)
+        tx.change("UPDATE waves SET closed_at = ? WHERE key = ?", now, key)
+    tx.change("UPDATE waves SET state = ?, note = ? WHERE key = ?", new.value, note, key)
+    events.note(tx, event, now)
 
 
 def extend(
-    tx: Transaction, campaign: str, number: int, closes_at: int, extensions: int, now: int, event: bytes | None
+    tx: Transaction, campaign: str, wave: int, closes_at: int, extensions: int, now: int, event: bytes | None = None
 ) -> None:
     """A new deadline for an open wave that was extended so many times."""
-    wave, state = _locked(tx, campaign, number)
+    key, state = _locked(tx, campaign, wave)
     changed = tx.change(
         "UPDATE waves SET closes_at = ?, extensions = extensions + 1"
         " WHERE key = ? AND state = 'open' AND extensions = ?",
         closes_at,
-        wave,
+        key,
         extensions,
     )
     if not changed:
-        raise StateChanged(f"expected wave {number} to be open and extended {extensions} times, got {state}")
-    events.append(tx, event, now)
+        raise StateChanged(f"expected wave {wave} to be open and extended {extensions} times, got {state}")
+    events.note(tx, event, now)
 
 
 def void_group(
-    tx: Transaction, campaign: str, number: int, group: str, now: int, event: bytes | None, hold: str | None = None
+    tx: Transaction,
+    campaign: str,
+    wave: int,
+    group: str,
+    now: int,
+    event: bytes | None = None,
+    *,
+    hold: str | None = None,
 ) -> None:
     """Delete what one group sent, uncounted."""
-    wave, state = _locked(tx, campaign, number)
-    found = tx.rows("SELECT key, state FROM questions WHERE wave = ? AND name = ?", wave, group)
-    if not found:
-        raise NotFound("expected a known group")
-    if found[0][1] == QuestionState.VOID:
+    tx.erases = True  # again too: the wiping may have failed the first time
+    key, state = _locked(tx, campaign, wave)
+    sql = "SELECT key, state FROM questions WHERE wave = ? AND name = ?"
+    question, question_state = known_row(tx, "group", sql, key, group)
+    if question_state == QuestionState.VOID:
         return
     if state not in (WaveState.OPEN, WaveState.HELD):
-        raise StateChanged(f"expected wave {number} to be open or held, got {state}")
-    _check_hold(tx, wave, number, hold)
-    tx.change("UPDATE chunks SET n = 0, payloads = ? WHERE question = ?", b"", found[0][0])
-    tx.change("UPDATE questions SET state = 'void' WHERE key = ?", found[0][0])
-    events.append(tx, event, now)
+        raise StateChanged(f"expected wave {wave} to be open or held, got {state}")
+    _check_hold(tx, key, wave, hold)
+    uploads.erase(tx, "question = ?", question)
+    tx.change("UPDATE questions SET state = 'void' WHERE key = ?", question)
+    events.note(tx, event, now)
 
 
 def freeze(
     tx: Transaction,
     campaign: str,
-    number: int,
+    wave: int,
     groups: Sequence[FrozenGroup],
     now: int,
     state: CampaignState,
-    next_wave: NewWave | None,
-    event: bytes | None,
+    next_wave: NewWave | None = None,
+    event: bytes | None = None,
     note: str | None = None,
 ) -> bool:
     """Close a held wave for good, in one step with the next; False if these counts are in already."""
     if (next_wave is not None) != (state == CampaignState.OPEN) or state == CampaignState.DRAFT:
         raise ValueError("expected a next wave exactly if the campaign stays open")
-    key, campaign_state = campaigns.locked(tx, campaign)
-    wave, wave_state = _locked_wave(tx, key, number)
-    stored = questions(tx, campaign, number)
-    given = {g.group: g for g in groups}
-    if len(given) != len(groups) or set(given) != {q.group for q in stored}:
-        raise ValueError(f"expected each group of wave {number} once")
-    if wave_state == WaveState.CLOSED and all(_same_count(q, given[q.group]) for q in stored):
+    campaign_key, campaign_state = campaigns.locked(tx, campaign)
+    key, wave_state = _locked_wave(tx, campaign_key, wave)
+    stored = questions(tx, campaign, wave)
+    counted = {g.group: g for g in groups}
+    if len(counted) != len(groups) or set(counted) != {q.group for q in stored}:
+        raise ValueError(f"expected each group of wave {wave} once")
+    if wave_state == WaveState.CLOSED and all(_same_count(q, counted[q.group]) for q in stored):
         return False
     if wave_state != WaveState.HELD or campaign_state != CampaignState.OPEN:
         raise StateChanged(f"expected a held wave of an open campaign, got {wave_state} and {campaign_state}")
-    _check_hold(tx, wave, number, note)
-    if counts(tx, campaign, number) != {name: g.n for name, g in given.items()}:
-        raise StateChanged(f"expected the number of stored reports for every group of wave {number}")
+    _check_hold(tx, key, wave, note)
+    if counts(tx, campaign, wave) != {name: g.n for name, g in counted.items()}:
+        raise StateChanged(f"expected the number of stored reports for every group of wave {wave}")
     for question in stored:
-        _freeze_group(tx, wave, question, given[question.group])
-    tx.change("UPDATE waves SET state = 'closed', note = '', closed_at = ? WHERE key = ?", now, wave)
+        _freeze_group(tx, key, question, counted[question.group])
+    tx.change("UPDATE waves SET state = 'closed', note = '', closed_at = ? WHERE key = ?", now, key)
     if next_wave is not None:
-        _insert(tx, key, next_wave, now)
-    campaigns.set_state(tx, key, campaign_state, state, now)
-    events.append(tx, event, now)
+        _insert(tx, campaign_key, next_wave, now)
+    campaigns.set_state(tx, campaign_key, campaign_state, state, now)
+    events.note(tx, event, now)
     return True
 
 
@@ -223,13 +234,8 @@ def _locked(tx: Transaction, campaign: str, number: int) -> tuple[int, WaveState
 
 
 def _locked_wave(tx: Transaction, campaign: int, number: int) -> tuple[int, WaveState]:
-    found = tx.rows("SELECT key FROM waves WHERE campaign = ? AND number = ?", campaign, number)
-    if not found:
-        raise NotFound("expected a known wave")
-    wave = int(found[0][0])
-    tx.lock(Lock.WAVE, wave)
-    ((state,),) = tx.rows("SELECT state FROM waves WHERE key = ?", wave)
-    return wave, WaveState(state)
+    key, state = locked_row(tx, Lock.WAVE, "campaign = ? AND number = ?", campaign, number)
+    return key, WaveState(state)
 
 
 def _check_hold(tx: Transaction, wave: int, number: int, hold: str | None) -> None:
@@ -242,8 +248,8 @@ def _same_questions(stored: Sequence[QuestionRow], wave: NewWave) -> bool:
     return [(q.group, q.digest, q.record) for q in stored] == [(q.group, q.digest, q.record) for q in wave.questions]
 
 
-def _same_count(stored: QuestionRow, given: FrozenGroup) -> bool:
-    return (stored.n, stored.tally, stored.reports_digest) == (given.n, given.tally, given.reports_digest)
+def _same_count(stored: QuestionRow, count: FrozenGroup) -> bool:
+    return (stored.n, stored.tally, stored.reports_digest) == (count.n, count.tally, count.reports_digest)
 
 
 def _question(row: tuple[Any, ...]) -> QuestionRow:

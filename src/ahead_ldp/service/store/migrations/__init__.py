@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from importlib.resources import files
+from typing import Any
 
 from ahead_ldp.service.store.interface import SchemaMismatch
 
@@ -12,9 +14,20 @@ SCHEMA_VERSION = 2
 def steps(dialect: str) -> dict[int, str]:
     """The SQL of every step of a dialect (``sqlite`` or ``postgres``) by the version it leads to."""
     folder = files(__name__) / dialect
-    found = {int(f.name[:4]): f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".sql")}
-    assert sorted(found) == list(range(1, SCHEMA_VERSION + 1))
-    return dict(sorted(found.items()))
+    texts = {int(f.name[:4]): f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".sql")}
+    assert sorted(texts) == list(range(1, SCHEMA_VERSION + 1))
+    return dict(sorted(texts.items()))
+
+
+def version(execute: Callable[[str], Iterable[tuple[Any, ...]]], names_of_tables: str) -> int:
+    """The version of the tables, whose names a query gives; 0 if there are none."""
+    names = {name for (name,) in execute(names_of_tables)}
+    if not names:
+        return 0
+    if "meta" not in names:
+        raise SchemaMismatch("expected a store, found a database of something else")
+    ((number,),) = execute("SELECT value FROM meta WHERE name = 'version'")
+    return int(number)
 
 
 def missing(dialect: str, version: int, migrate: bool) -> dict[int, str]:

@@ -1,0 +1,111 @@
+"""`ahead collect`, `ahead query` and `ahead plot`: a run that is collected from a file, and what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import ahead_ldp
+from ahead_ldp import api
+from ahead_ldp.cli import drawing, inputs
+from ahead_ldp.cli.options import Declared, Epsilon, Method, Queries, Settings, Source, Text, argument, flag, option
+from ahead_ldp.cli.printing import Shown, Table, between, percent
+from ahead_ldp.engines import archive, progress
+from ahead_ldp.engines import runs as stored
+from ahead_ldp.research import evaluation
+
+Run = Annotated[Path, argument("DIR", "A directory that `ahead collect` made.")]
+
+
+def collect(
+    *,
+    data: Annotated[Path, option("--data", "FILE", "Records: .csv, .parquet or .npy.")],
+    epsilon: Epsilon,
+    out: Annotated[Path, option("--out", "DIR", "A new directory for everything collected.")],
+    source: Source,
+    declared: Declared,
+    method: Method = None,
+    users: Annotated[int | None, option("--users", "N", "People the method plans for; left out, the rows.")] = None,
+    settings: Settings,
+    parquet: Annotated[bool, flag("--parquet", "Keep the reports as report files for `ahead tally`.")] = False,
+) -> Shown:
+    """Collect one real report per row, and write everything.
+
+    Reports are made by the device layer and cross the wire form. Questions,
+    reports, tallies and the estimate are written; no true value is.
+    """
+    schema = inputs.declared_schema(declared)
+    if schema is None and not source.codes:
+        raise ValueError("expected declared bounds, by --attribute or --schema: they are never read from private data")
+    exact = inputs.epsilon(epsilon)
+    records = inputs.read_records(data, source, schema)
+    people = api.People.of(records.columns, records.schema)
+    expected = len(people) if users is None else users
+    mechanism, applied = evaluation.choose(method, records.schema, exact, expected, str(settings))
+    evaluation.check_runs(mechanism, records.schema)
+    with progress.Bar("collecting") as bar:
+        estimate = stored.collect_run(mechanism, records.schema, people, out, bar, parquet=parquet)
+    about = {"method": mechanism.name, "settings": applied, "epsilon": float(exact), "people": len(people)}
+    return Shown(
+        {"run": str(out), **about, "waves": len(archive.read_questions(out))}, [estimate.summary(), f"written: {out}"]
+    )
+
+
+def query(
+    run: Run,
+    queries: Queries,
+    recount: Annotated[bool, flag("--recount", "Count the stored reports again as well.")] = False,
+) -> Shown:
+    """Answer queries from a collected run, with standard errors.
+
+    The run is replayed first; if anything differs there is no answer.
+    """
+    estimate = _read(run, recount)
+    answers = estimate.ask(*queries)
+    columns = {name: column.tolist() for name, column in answers.columns().items()}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    head = ["query", "share", "std. error", "95 % interval", "simultaneous"]
+    cells = [
+        [
+            row["query"],
+            percent(row["share"]) + "*" * row["bias_not_included"],
+            percent(spread),
+            between(row["low"], row["high"]),
+            between(row["simultaneous_low"], row["simultaneous_high"]),
+        ]
+        for row, spread in zip(rows, answers.spread.tolist(), strict=True)
+    ]
+    width = len(head) if len(rows) > 1 else len(head) - 1  # one interval is pointwise and simultaneous
+    about = inputs.about(run, estimate)
+    title = f"{about['method']}, epsilon {inputs.epsilon(about['epsilon'])}, {about['people']:,} people"
+    rule = answers.critical(simultaneous=True)[1]
+    results = [_record(row) for row in rows]
+    record = {**about, "consistent": answers.consistent, "simultaneous": rule, "results": results}
+    return Shown(record, [Table(title, head[:width], [row[:width] for row in cells]), *answers.notes()])
+
+
+def _record(row: dict[str, Any]) -> dict[str, Any]:
+    errors = {name: row[name] for name in ("query", "share", "standard_error", "bias_error")}
+    intervals = {
+        "ci95": [row["low"], row["high"]],
+        "ci95_simultaneous": [row["simultaneous_low"], row["simultaneous_high"]],
+    }
+    return {**errors, **intervals, "bias_not_included": row["bias_not_included"]}
+
+
+def plot(
+    *,
+    run: Run,
+    out: Annotated[Path, option("--out", "FILE", "A .png, .svg or .pdf file.")],
+    columns: Annotated[Text, option("--columns", "A[,B]", "One or two attributes; left out, all.")] = None,
+) -> Shown:
+    """Draw the estimate of a collected run."""
+    drawing.check_format(out, "--out")
+    names = inputs.names_of(columns) or []
+    drawing.save(drawing.picture(_read(run), *names), out)
+    return Shown({"run": str(run), "picture": str(out)}, [f"written: {out}"])
+
+
+def _read(run: Path, recount: bool = False) -> ahead_ldp.Estimate:
+    with inputs.replaying("run", "answered"):
+        return stored.read_run(run, recount=recount)

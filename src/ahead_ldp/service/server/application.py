@@ -1,0 +1,173 @@
+"""One ASGI application: uploads on a path of their own, everything else through the control plane."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from ahead_ldp.service.campaigns.logs import LOGGER, event
+from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.server.committing import Committer
+from ahead_ldp.service.server.cors import Cors, parse_origins
+from ahead_ldp.service.server.headers import SECURITY_HEADERS
+from ahead_ldp.service.server.ingest import Ingest, Receive, Scope, Send
+from ahead_ldp.service.server.limits import RateLimit
+from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.store.interface import StoreError
+
+
+class Application:
+    """The service as an ASGI application. ``pages``, another one, answers what is not under /v1 or /metrics."""
+
+    def __init__(self, service: Service, control: Callable[..., Any], pages: Any = None) -> None:
+        """Nothing runs before the lifespan starts."""
+        self.service, self.control, self.pages = service, control, pages
+        self.headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
+        settings = service.settings
+        self.cors = Cors(parse_origins(settings.allowed_origins))
+        self.limit = RateLimit(settings.rate_per_s, settings.rate_burst, time.monotonic)
+        self.ingest: Ingest | None = None
+        self._background: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Dispatch one connection."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            if await self.cors.preflight(scope, send):
+                return
+            send = self.cors.around(scope, send)
+            if Ingest.takes(scope):
+                await self.uploads()(scope, receive, send)
+            else:
+                await self._control(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    def uploads(self) -> Ingest:
+        """What takes uploads, on the loop that serves."""
+        if self.ingest is None:
+            settings, metrics = self.service.settings, self.service.metrics
+            committer = Committer(self.service.store, metrics, settings.window_ms / 1000, settings.queue_reports)
+            plain = [h for h in self.headers if h[0] in (b"x-content-type-options",)]
+            self.ingest = Ingest(self.service.directory, committer, metrics, settings, self.limit, plain)
+            metrics.before_text = [self.ingest.flush_metrics]
+        return self.ingest
+
+    async def _control(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                own = message.get("headers", [])
+                said = {name for name, _ in own}  # a page may have a policy of its own
+                message["headers"] = [*own, *(h for h in self.headers if h[0] not in said)]
+            await send(message)
+
+        path, body = scope["path"], limited(receive, self.service.settings.max_body_bytes)
+        try:
+            self._check(scope)
+            if self.pages is not None and not path.startswith("/v1/") and path != "/metrics":
+                await self.pages(scope, body, guarded)
+            else:
+                await self.control(scope, body, guarded)
+        except Problem as problem:
+            if started:
+                raise
+            self.service.metrics.problems.labels(problem.kind).inc()
+            headers = [(k.encode(), v.encode()) for k, v in problem.headers().items()]
+            await guarded({"type": "http.response.start", "status": problem.status, "headers": headers})
+            await guarded({"type": "http.response.body", "body": problem.body()})
+
+    def _check(self, scope: Scope) -> None:
+        client = scope.get("client")
+        if client is not None and not self.limit.allows(client[0]):
+            raise Problem("too_many_requests")
+        for name, value in scope["headers"]:
+            if name == b"content-length" and (not value.isdigit() or int(value) > self.service.settings.max_body_bytes):
+                raise Problem("too_large")
+
+    # Start, background work, stop
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await self.start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def start(self) -> None:
+        """Begin the background work."""
+        self._stopping = False
+        if self.service.settings.closer_interval_s > 0:
+            self._background = asyncio.create_task(self._rounds())
+        event("started", epoch=await asyncio.to_thread(self.service.store.epoch))
+
+    async def stop(self) -> None:
+        """Finish what was begun: pending commits, the running round, counters."""
+        self._stopping = True
+        self.service.wake.set()
+        if self._background is not None:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.shield(self._background), self.service.settings.shutdown_s)
+            self._background = None
+        if self.ingest is not None:
+            await self.ingest.committer.drain()
+            self.ingest.checker.shutdown(wait=False)
+            await asyncio.to_thread(self.flush_counters)
+            self.ingest = None
+        event("stopped")
+
+    async def _rounds(self) -> None:
+        while not self._stopping:
+            await asyncio.to_thread(self._wait)
+            if not self._stopping:
+                await asyncio.to_thread(self.round)
+
+    def _wait(self) -> None:
+        self.service.wake.wait(self.service.settings.closer_interval_s)
+        self.service.wake.clear()
+
+    def round(self) -> None:
+        """One round of background work; whatever fails is logged and tried again in the next."""
+        try:
+            self.flush_counters()
+            self.service.jobs.run()
+            self.service.metrics.rounds.inc()
+        except StoreError:
+            LOGGER.error("store_unavailable", exc_info=True)
+        except Problem as problem:
+            event("round_failed", 40, reason=problem.kind)
+        except Exception:
+            LOGGER.exception("round_failed")
+
+    def flush_counters(self) -> None:
+        """Move the refusals counted in memory to the store."""
+        if self.ingest is not None and self.ingest.refusals:
+            counts = dict(self.ingest.refusals)
+            self.service.store.add_counters(counts)
+            self.ingest.refusals.subtract(counts)
+            for key in [key for key, count in self.ingest.refusals.items() if not count]:
+                del self.ingest.refusals[key]
+
+
+def limited(receive: Receive, largest: int) -> Receive:
+    """A body that ends the request when it grows beyond the limit, announced or not."""
+    seen = 0
+
+    async def wrapped() -> MutableMapping[str, Any]:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > largest:
+            raise Problem("too_large")
+        return message
+
+    return wrapped
