@@ -6,7 +6,9 @@ SAME := $(if $(filter file,$(origin PYTHON)),same,$(filter $(call version,$(PYTH
 VENV := .venv$(if $(NEWEST),-newest)$(if $(SAME),,-$(call version,$(PYTHON)))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+# One process more than cores, five at most: tests of servers, browsers and Spark wait much of their time.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(5, 1 + (os.cpu_count() or 1)))')
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 MAKEFLAGS += --no-print-directory
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -22,10 +24,11 @@ help:  ## list the targets
 demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
 	@$(BIN)/python -m ahead_ldp demo $(if $(KEEP),--keep)
 
-check: lint fast  ## the inner loop: ruff, mypy and the fast tests of every package
+check: $(STAMP)  ## the inner loop: ruff, mypy and the fast tests of every package, side by side
+	@$(MAKE) -j2 lint fast
 
 fast: $(STAMP)  ## the fast tests alone: no Chromium, Java, Node or PostgreSQL
-	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(PYTEST) -p xdist.plugin -q -m "not slow and not soak and not bench"
+	@PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist.plugin -n auto --maxprocesses 4 -q -m "not slow and not soak and not bench"
 
 test: lint system  ## lint, then the test suite
 	@$(PYTEST)

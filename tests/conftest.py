@@ -44,9 +44,9 @@ def pytest_collection_modifyitems(items):
         by_file[name.partition("::")[0]] += float(seconds)
     for item in items:
         name = name_of(item.nodeid)
-        parameters = getattr(item, "callspec", None)
-        outside = OUTSIDE & set(item.fixturenames) or (parameters and "postgres" in parameters.params.values())
-        if outside or not recorded.isdisjoint({name, name.partition("[")[0]}):
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        stores = {value for value in parameters if isinstance(value, str)}  # "postgres" is started by its parameter
+        if OUTSIDE & {*item.fixturenames, *stores} or not recorded.isdisjoint({name, name.partition("[")[0]}):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: -by_file[item.nodeid.partition("::")[0]])
 

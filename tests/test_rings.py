@@ -48,14 +48,17 @@ def test_every_package_has_fast_tests(package):
 
 
 def test_what_is_recorded_as_slow_is_there():
-    """A test that was renamed or removed has no line: `make rings` writes the file anew."""
-    known: dict[str, set[str]] = {}
-    for name in recorded():
+    """A few tests may have been renamed since: with more than a tenth, `make rings` is due."""
+    there: dict[str, set[str]] = {}
+    gone = []
+    for name in sorted(recorded()):
         file, test = name.partition("[")[0].split("::")[:2]
-        if file not in known:
+        if file not in there:
             path = ROOT / file
-            known[file] = {found.name for found in functions_of(path)} if path.exists() else set()
-        assert test in known[file] or test.startswith("Test"), name
+            there[file] = {function.name for function in functions_of(path)} if path.exists() else set()
+        if test not in there[file]:
+            gone.append(name)
+    assert len(gone) <= len(recorded()) / 10, f"`make rings` is due: {gone}"
 
 
 def test_slow_cases_stand_for_their_test_where_all_are_slow():

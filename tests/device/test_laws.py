@@ -317,7 +317,7 @@ def real_example(name: str) -> Law:
     """Few coins suffice where many fall against the value: three of four, or one for each of many cells."""
     if name in ("oue", "sue"):
         return LAWS[name].make("0.5", 65)
-    return dataclasses.replace(LAWS[name].make(1, 8), keep=2**30)
+    return dataclasses.replace(LAWS[name].make(1, 8), keep=2**30)  # type: ignore[call-arg]
 
 
 def standard_errors(law: Law, drawn_with: Law) -> float:
@@ -414,7 +414,7 @@ def nearest(name: str, epsilon: str, cells: int) -> Law:
         "sw": lambda: (2 * law.b + 1, cells - 1),
     }[name]()
     p = exp * inside / (exp * inside + outside)
-    return dataclasses.replace(law, keep=round(2**law.bits * p))
+    return dataclasses.replace(law, keep=round(2**law.bits * p))  # type: ignore[call-arg]
 
 
 @every_law

@@ -172,7 +172,8 @@ def kept(oracle: Oracle) -> int:
 def with_rate(oracle: Oracle, factor: float) -> Oracle:
     """The oracle with another rate of moves: other integers in the same law."""
     if oracle.name == "oue":
-        return dataclasses.replace(oracle, law=dataclasses.replace(oracle.law, q_num=round(oracle.law.q_num * factor)))
+        fewer = round(oracle.law.q_num * factor)
+        return dataclasses.replace(oracle, law=dataclasses.replace(oracle.law, q_num=fewer))  # type: ignore[call-arg]
     field = "p_num" if oracle.name == "sue" else "keep"
     one = 2**oracle.law.bits
     return dataclasses.replace(
