@@ -65,8 +65,7 @@ class Answers:
 
     def half_width(self, level: float = 0.95, simultaneous: bool = False) -> Floats:
         """How far intervals reach to each side before they are clipped to [0, 1]."""
-        found: Floats = self.critical(level, simultaneous)[0] * self.spread
-        return found
+        return self.critical(level, simultaneous)[0] * self.spread
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[Floats, Floats]:
         """Intervals, clipped to [0, 1].

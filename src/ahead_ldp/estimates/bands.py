@@ -47,8 +47,7 @@ def normal_draws(covariance: Floats, count: int) -> Floats:  # (n, n) -> (count,
     correlation = covariance * inverse[:, None] * inverse
     root = _root(correlation)
     z = np.random.default_rng(_SEED).standard_normal((count, len(root)))
-    found: Floats = (z @ root.T) * scale
-    return found
+    return (z @ root.T) * scale
 
 
 def with_spread(draws: Floats, spread: Floats) -> Floats:  # (k, n), (n,) -> (k, n)

@@ -85,8 +85,7 @@ def _missing(column: NDArray[Any]) -> Bools:
         absent = np.isnan(plain) if plain.dtype.kind in "fc" else np.isnat(plain)
     else:
         absent = np.zeros(plain.size, dtype=bool)
-    both: Bools = masked | absent
-    return both
+    return masked | absent
 
 
 def _is_missing(value: Any) -> bool:

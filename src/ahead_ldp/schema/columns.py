@@ -90,8 +90,7 @@ def _from_series(series: Any) -> NDArray[Any]:
     import narwhals as nw
 
     if series.dtype.is_numeric() or series.dtype in (nw.Date, nw.Datetime):
-        array: NDArray[Any] = series.to_numpy()
-        return array
+        return series.to_numpy()
     return object_array(series.to_list())  # to_numpy fills the nulls of an Arrow dictionary with other categories
 
 

@@ -31,8 +31,7 @@ class HaarLevel:
     @property
     def whole(self) -> Bools:
         """Nodes with two halves: the others pass on what they have."""
-        found: Bools = self.halves[:, 1] > 0
-        return found
+        return self.halves[:, 1] > 0
 
     def split(self, f: Floats, non_negative: bool) -> Floats:  # (nodes,) -> (halves,)
         """The frequencies of the halves from those of the nodes; without reports by their numbers of codes."""

@@ -167,8 +167,7 @@ class Crowd(Population):
         shape = [self.sizes[i] for i in attributes]
         fast = compiled()
         if fast is not None:
-            people: Ints = fast["count"](self.codes, np.array(attributes), np.array(shape), prod(shape))
-            return people
+            return fast["count"](self.codes, np.array(attributes), np.array(shape), prod(shape))
         cell = np.zeros(self.n, np.int64)
         for i, size in zip(attributes, shape, strict=True):
             cell = cell * size + self.codes[:, i]
@@ -184,8 +183,7 @@ class Crowd(Population):
         masks = _masks(boxes, self.sizes)
         fast = compiled()
         if fast is not None:
-            people: Floats = fast["answer"](self.codes, masks, len(boxes)).astype(np.float64)
-            return people
+            return fast["answer"](self.codes, masks, len(boxes)).astype(np.float64)
         total = np.zeros(len(boxes))
         for start in range(0, self.n, _CHUNK):
             rows = self.codes[start : start + _CHUNK]

@@ -81,8 +81,7 @@ def _skew_normal(skew: float) -> Callable[[Floats], Floats]:
     def below(x: Floats) -> Floats:
         """The share of people below each value."""
         z = mean + deviation * x
-        share: Floats = ndtr(z) - 2 * owens_t(z, alpha)
-        return share
+        return ndtr(z) - 2 * owens_t(z, alpha)
 
     return below
 

@@ -126,8 +126,7 @@ class Cell:
         epsilon = f"{self.epsilon:g}"
         if self.method in EXPERIMENTAL:
             scale = 1.0 if self.theta is None else max(self.theta / paper_theta(self.data, self.epsilon), 1e-9)
-            unprocessed: Mechanism = EXPERIMENTAL[self.method](epsilon=epsilon, scale=scale)
-            return unprocessed
+            return EXPERIMENTAL[self.method](epsilon=epsilon, scale=scale)
         name, settings = METHODS[self.method] if self.method in METHODS else split_method(self.method)
         return choose(name, self.data.schema, epsilon, self.data.n, settings)[0]
 

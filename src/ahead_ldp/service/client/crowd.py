@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -48,6 +48,18 @@ class Crowd:
         self._policy, self._signer_of = policy, signer_of
         self._groups: dict[int, str] = {}  # of a panel, for life
         self._tokens: dict[int, tuple[bytes, bytes]] = {}  # nonce and signature
+
+    @classmethod
+    def of_values(
+        cls,
+        campaign: Campaign,
+        people: Sequence[Mapping[str, object]],
+        policy: Policy,
+        signer_of: Callable[[int], Signer] | None = None,
+    ) -> Crowd:
+        """People given by values; each value becomes its code as on a device."""
+        attributes = campaign.schema.attributes
+        return cls(campaign, [[a.code(p.get(a.name)) for a in attributes] for p in people], policy, signer_of)
 
     def uploads(self, data: bytes, number: int, present: Iterable[int], batch: int = 100) -> Iterator[Upload]:
         """The batches of those present who are asked in this wave and have not answered; ``data`` is checked first."""

@@ -54,8 +54,7 @@ class Service(Campaigns):
 
 
 async def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
+    return request.app.state.service
 
 
 Serving = Annotated[Service, Depends(_service)]  # the service of the application that a route is in
