@@ -98,7 +98,7 @@ class AppWorld:
             self.apps = [create_app(store, self.settings, self.clock) for store in self.stores]  # type: ignore[arg-type]
         for app, store in zip(self.apps, self.stores, strict=True):  # all but the routes, which are code, is new
             app.service.__init__(store, self.settings, self.clock)  # type: ignore[misc]
-            app.ingest = None
+            app.__init__(app.service, app.control)  # type: ignore[misc]
 
     @property
     def now(self) -> int:
