@@ -19,7 +19,7 @@ from ahead_ldp.oracles.bits import HAS_NUMBA
 from ahead_ldp.oracles.grr import randomised_response
 from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
-_BLOCK = 1 << 13  # reports counted at a time: their words stay in the cache
+_BLOCK = 1 << 13  # reports counted at a time: their words take 160 KB
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ahead_ldp.oracles.base import SupportOracle, coins
 from ahead_ldp.oracles.bits import padding_is_zero, popcount_rows, positional_popcount
 from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
-_ROWS = 1 << 12  # people drawn at a time: their (cells, people) marks stay in the cache
+_ROWS = 1 << 12  # people drawn at a time: a (cells, people) array is held
 _PEOPLE_AT_ONCE = 5 * 10**8  # NumPy draws without replacement from fewer than 10**9
 
 

@@ -36,29 +36,29 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
         raise ValueError(f"expected tallies of ahead or lle to read again, got those of {mechanism.name}")
     if len(schema.attributes) == 1:
         return adaptive.reread(mechanism, schema, history)
-    first, told = finish(mechanism, schema, history), _tallies(mechanism, schema, history)
+    first, tallies = finish(mechanism, schema, history), _tallies(mechanism, schema, history)
     if isinstance(first, PairEstimate):
-        trees = {pair: solved(averaged, told[pair]) for pair, averaged in first.trees.items()}
+        trees = {pair: solved(averaged, tallies[pair]) for pair, averaged in first.trees.items()}
         return PairEstimate(schema, trees, first.combine)
     assert isinstance(first, TreeEstimate)
     every = tuple(range(len(schema.attributes)))
-    return TreeEstimate(schema, solved(first.averaged, told[every]), consistent=True)
+    return TreeEstimate(schema, solved(first.averaged, tallies[every]), consistent=True)
 
 
 def _tallies(
     mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]
 ) -> defaultdict[tuple[int, ...], list[Tally]]:
     """What was told about each set of attributes, wave by wave; the history was found to be one of this run."""
-    told, run = defaultdict[tuple[int, ...], list[Tally]](list), mechanism.run(schema)
+    by_attributes, run = defaultdict[tuple[int, ...], list[Tally]](list), mechanism.run(schema)
     wave = next(run, {})
     for tallies in history:
         for group, question in wave.items():
-            told[question.attributes].append(tallies[group])
+            by_attributes[question.attributes].append(tallies[group])
         try:
             wave = run.send(tallies)
         except StopIteration:
             break
-    return told
+    return by_attributes
 
 
 class RawMeasurement(Measurement):
