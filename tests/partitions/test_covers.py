@@ -67,10 +67,10 @@ def test_domains_too_large_for_a_table_get_the_same_answers(tree, seed):
         patch.setattr(covers, "LARGEST_TABLE", 0)
         patch.setattr(covers, "_CHUNK", 3 * tree.size)
         without = Answerer.of(tree, values)
-        assert without.density is None
+        assert without.tables is None
         answers = without.answer(boxes)
     with_table = Answerer.of(tree, values)
-    assert with_table.density is not None
+    assert with_table.tables is not None
     np.testing.assert_allclose(answers, with_table.answer(boxes), rtol=0, atol=1e-12)
 
 
@@ -78,7 +78,7 @@ def test_a_domain_of_a_million_millions_is_answered():
     tree = Tree.root([Axis(10**4)] * 3, 2).split(np.array([True]))[0]
     values = np.array([1.0] + [0.125] * 8)
     box = np.array([[[0, 10**4], [0, 5000], [0, 2500]]], float)
-    assert Answerer.of(tree, values).density is None
+    assert Answerer.of(tree, values).tables is None
     np.testing.assert_allclose(Answerer.of(tree, values).answer(box), [0.125])
 
 

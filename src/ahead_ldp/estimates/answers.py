@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ahead_ldp.estimates.bands import bonferroni_quantile, largest_quantile, pointwise_quantile
+from ahead_ldp.estimates.bands import Joint, reach
 from ahead_ldp.schema.arrays import Bools, Floats
 
 Backend = Literal["pandas", "polars", "dict"]
 
 BIAS_NOTE = "* rests on a density assumed inside a cell that was not divided further: its bias is not in the error"
 INCONSISTENT_NOTE = "Answers are not consistent: a range may differ from the sum of its parts."
-
-Joint = Callable[[], Floats | None]  # draws of all errors together, (draws, n), or None where nothing is known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,21 +49,12 @@ class Answers:
         return self.standard_error if self.bias_error is None else np.hypot(self.standard_error, self.bias_error)
 
     def critical(self, level: float = 0.95, simultaneous: bool = False) -> tuple[float, str]:
-        """How many ``spread`` an interval reaches to each side, and by which rule.
-
-        "pointwise": the normal quantile. "sup-t": the ``level`` quantile of the largest error over all answers, each
-        in its spread, from their joint law. "Bonferroni" where that law is not known: right, but wider.
-        """
-        if not simultaneous or len(self) < 2:
-            return pointwise_quantile(level), "pointwise"
-        spread, draws = self.spread.reshape(-1), None if self.joint is None else self.joint()
-        if draws is None:
-            return bonferroni_quantile(int((spread > 0).sum()), level), "Bonferroni"
-        return largest_quantile(draws, spread, level), "sup-t"
+        """How many ``spread`` an interval reaches to each side, and by which rule (``bands.reach``)."""
+        return reach(level, self.spread.reshape(-1) if simultaneous else None, self.joint)
 
     def half_width(self, level: float = 0.95, simultaneous: bool = False) -> Floats:
         """How far intervals reach to each side before they are clipped to [0, 1]."""
-        return self.critical(level, simultaneous)[0] * self.spread
+        return np.asarray(self.critical(level, simultaneous)[0] * self.spread)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[Floats, Floats]:
         """Intervals, clipped to [0, 1].
@@ -78,15 +67,10 @@ class Answers:
 
     def reshaped(self, shape: tuple[int, ...]) -> Answers:
         """The same answers as a table."""
-        bias = None if self.bias_error is None else self.bias_error.reshape(shape)
         values, error = self.values.reshape(shape), self.standard_error.reshape(shape)
-        return replace(
-            self,
-            values=values,
-            standard_error=error,
-            bias_error=bias,
-            bias_not_included=self.bias_not_included.reshape(shape),
-        )
+        marks = self.bias_not_included.reshape(shape)
+        bias = None if self.bias_error is None else self.bias_error.reshape(shape)
+        return replace(self, values=values, standard_error=error, bias_error=bias, bias_not_included=marks)
 
     def columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
         """Labels, share, errors, both intervals and mark as flat columns."""
@@ -117,20 +101,20 @@ class Answers:
 
         The standard error is of noise and bias together.
         """
-        given = self.columns(level)
-        labels = [name for name in given if name in self.labels] or ["query"]
+        columns = self.columns(level)
+        labels = [name for name in columns if name in self.labels] or ["query"]
         if not self.labels:
-            given["query"] = np.arange(len(self))
+            columns["query"] = np.arange(len(self))
         head = [*labels, "share", "std. error", f"{100 * level:g} % interval"]
         together = len(self) > 1
         rows = []
         for i, (share, error) in enumerate(zip(self.values.reshape(-1), self.spread.reshape(-1), strict=True)):
-            mark, ends = bool(given["bias_not_included"][i]), (given["low"][i], given["high"][i])
+            mark, ends = bool(columns["bias_not_included"][i]), (columns["low"][i], columns["high"][i])
             rows.append(
-                [*(str(given[name][i]) for name in labels), _percent(share, mark), _percent(error), _between(*ends)]
+                [*(str(columns[name][i]) for name in labels), _percent(share, mark), _percent(error), _between(*ends)]
             )
             if together:
-                rows[-1].append(_between(given["simultaneous_low"][i], given["simultaneous_high"][i]))
+                rows[-1].append(_between(columns["simultaneous_low"][i], columns["simultaneous_high"][i]))
         if together:
             head.append("simultaneous")
         if truth is not None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
 
 from ahead_ldp.schema.arrays import Floats
 
+Joint = Callable[[], Floats | None]  # draws of all errors together, (draws, n), or None where nothing is known
+
 _SEED = 1_962  # draws for a critical value are the same every time
+_TRACE = 1e-6  # on the diagonal of correlations: a singular matrix gets a root, and quantiles move by less than chance
 
 
 def pointwise_quantile(level: float) -> float:
@@ -33,8 +37,23 @@ def largest_quantile(draws: Floats, spread: Floats, level: float) -> float:  # (
     least, most = pointwise_quantile(level), bonferroni_quantile(int(some.sum()), level)
     if some.sum() < 2:
         return least
-    found = float(np.quantile(np.abs(draws[:, some] / spread[some]).max(axis=1), level))
-    return min(max(found, least), most)
+    drawn = float(np.quantile(np.abs(draws[:, some] / spread[some]).max(axis=1), level))
+    return min(max(drawn, least), most)
+
+
+def reach(level: float, spread: Floats | None, joint: Joint | None) -> tuple[float, str]:
+    """How many standard deviations an interval reaches to each side, and by which rule: the one place that says so.
+
+    "pointwise": the normal quantile, for ``spread`` None or a single error. "sup-t": the ``level`` quantile of the
+    largest error of all, each in its spread (n,), from their joint law. "Bonferroni" where that is not known: right,
+    but wider.
+    """
+    if spread is None or spread.size < 2:
+        return pointwise_quantile(level), "pointwise"
+    draws = None if joint is None else joint()
+    if draws is None:
+        return bonferroni_quantile(int((spread > 0).sum()), level), "Bonferroni"
+    return largest_quantile(draws, spread, level), "sup-t"
 
 
 def normal_draws(covariance: Floats, count: int) -> Floats:  # (n, n) -> (count, n)
@@ -47,7 +66,7 @@ def normal_draws(covariance: Floats, count: int) -> Floats:  # (n, n) -> (count,
     correlation = covariance * inverse[:, None] * inverse
     root = _root(correlation)
     z = np.random.default_rng(_SEED).standard_normal((count, len(root)))
-    return (z @ root.T) * scale
+    return np.asarray((z @ root.T) * scale)
 
 
 def with_spread(draws: Floats, spread: Floats) -> Floats:  # (k, n), (n,) -> (k, n)
@@ -58,7 +77,7 @@ def with_spread(draws: Floats, spread: Floats) -> Floats:  # (k, n), (n,) -> (k,
 
 def _root(correlation: Floats) -> Floats:
     try:
-        return np.asarray(np.linalg.cholesky(correlation + 1e-6 * np.eye(len(correlation))), np.float64)
+        return np.asarray(np.linalg.cholesky(correlation + _TRACE * np.eye(len(correlation))), np.float64)
     except np.linalg.LinAlgError:  # not quite a covariance: keep what is
         values, vectors = np.linalg.eigh(correlation)
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), np.float64)

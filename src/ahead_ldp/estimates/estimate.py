@@ -46,9 +46,10 @@ __all__ = ["Answers", "Estimate", "RandomState"]
 
 RandomState = int | Generator | None
 
-MOST_POINTS = 1024  # of a curve, where the caller does not say which
-_MOST_TERMS = 64  # queries of a linear combination whose covariances are found pair by pair
-_QUARTILES = (0.25, 0.5, 0.75)
+MOST_POINTS = 1024  # of a curve, where the caller does not say which: no picture shows more
+_TERMS = 64  # of a linear combination whose covariances are found pair by pair, at most: 2016 pairs
+_QUARTILES = (0.25, 0.5, 0.75)  # asked for where the caller names no levels
+_ROUNDING = 1e-12  # a share of people below this is rounding
 
 
 class Estimate(ABC):
@@ -79,14 +80,14 @@ class Estimate(ABC):
         they are then Bonferroni's. Here they are normal, with covariances from the variances of sums of two answers,
         for at most 64 queries.
         """
-        known = workload.n <= _MOST_TERMS and np.isfinite(self.answer(workload).spread).all()
+        known = workload.n <= _TERMS and np.isfinite(self.answer(workload).spread).all()
         return normal_draws(covariance(lambda w: self.answer(w).spread, workload), draws) if known else None
 
     def answer_jointly(self, workload: Workload, *, errors: bool = True) -> Answers:
         """Answers that know their joint law, for simultaneous intervals; it is worked out when it is asked for."""
-        found = self.answer(workload, errors=errors)
-        joint = cache(partial(self.joint_errors, workload)) if errors and found.joint is None else found.joint
-        return replace(found, joint=joint, consistent=self.consistent)
+        answers = self.answer(workload, errors=errors)
+        joint = cache(partial(self.joint_errors, workload)) if errors and answers.joint is None else answers.joint
+        return replace(answers, joint=joint, consistent=self.consistent)
 
     def linear(self, workload: Workload, weights: Floats) -> Answers:  # (k, n) -> k
         """Weighted sums of the answers to a workload, one for each row of weights, with standard errors.
@@ -94,15 +95,15 @@ class Estimate(ABC):
         Here they hold noise and bias together. Covariances come from the variances of sums of two answers. Beyond
         64 queries neighbours in the workload are taken together, with their average weight, for the error alone.
         """
-        found = self.answer(workload)
-        merged, average = taken_together(workload, weights, _MOST_TERMS)
-        if np.isfinite(found.spread).all():
+        answers = self.answer(workload)
+        merged, average = taken_together(workload, weights, _TERMS)
+        if np.isfinite(answers.spread).all():
             variance = np.einsum("ki,ij,kj->k", average, covariance(lambda w: self.answer(w).spread, merged), average)
         else:
             variance = np.full(len(weights), np.inf)
         error = np.sqrt(np.maximum(variance, 0.0))
-        flagged = (weights != 0) @ found.bias_not_included
-        return Answers(weights @ found.values, error, flagged, {}, self.consistent)
+        flagged = (weights != 0) @ answers.bias_not_included
+        return Answers(weights @ answers.values, error, flagged, {}, self.consistent)
 
     # What people ask.
 
@@ -148,15 +149,15 @@ class Estimate(ABC):
             lo, hi = np.append(np.zeros(at.size), at), np.append(at, np.full(at.size, float(a.ordered_size)))
             workload = slices(self.schema, a.name, lo, hi)
             total = self._shares(workload).reshape(2, -1).sum(axis=0)
-            found = self.linear(workload, np.hstack([np.diag(1 - wanted), np.diag(-wanted)]))
-            scale, order = np.maximum(total, 1e-12), np.argsort(at)
-            error = np.interp(places, at[order], (found.spread / scale)[order])
-            return Quantiles(a, wanted, found.standard_error / scale, places, curve, found.bias_not_included, error)
-        found = self.answer(slices(self.schema, a.name, np.zeros(at.size), at))
-        around = around_levels(places, curve, wanted, found.spread)
+            below = self.linear(workload, np.hstack([np.diag(1 - wanted), np.diag(-wanted)]))
+            scale, order = np.maximum(total, _ROUNDING), np.argsort(at)
+            error = np.interp(places, at[order], (below.spread / scale)[order])
+            return Quantiles(a, wanted, below.standard_error / scale, places, curve, below.bias_not_included, error)
+        below = self.answer(slices(self.schema, a.name, np.zeros(at.size), at))
+        around = around_levels(places, curve, wanted, below.spread)
         near = self.answer_jointly(slices(self.schema, a.name, np.zeros(around.size), around))
         error = np.interp(places, around, near.spread)
-        return Quantiles(a, wanted, found.standard_error, places, curve, found.bias_not_included, error, near)
+        return Quantiles(a, wanted, below.standard_error, places, curve, below.bias_not_included, error, near)
 
     def histogram(
         self,
@@ -200,11 +201,11 @@ class Estimate(ABC):
             middle, ones, lo = -np.diff(middle, append=0.0), np.eye(middle.size)[-1], np.zeros(middle.size)
         workload = slices(self.schema, a.name, lo, hi)
         shares = self._shares(workload)
-        total = max(float(shares @ ones), 1e-12)
+        total = max(float(shares @ ones), _ROUNDING)
         number = float(shares @ middle) / total
-        found = self.linear(workload, (middle - number * ones)[None] / total)  # a ratio, linearised
-        bias = 0.0 if found.bias_error is None else float(found.bias_error[0])
-        return Mean(a, number, float(found.standard_error[0]), bool(found.bias_not_included[0]), bias)
+        ratio = self.linear(workload, (middle - number * ones)[None] / total)  # linearised
+        bias = 0.0 if ratio.bias_error is None else float(ratio.bias_error[0])
+        return Mean(a, number, float(ratio.standard_error[0]), bool(ratio.bias_not_included[0]), bias)
 
     def sample(self, n: int, random_state: RandomState = None) -> dict[str, NDArray[Any]]:
         """Synthetic records in the user's units, a column for each attribute, drawn from the joint distribution.
@@ -230,9 +231,9 @@ class Estimate(ABC):
         rows, marked = [], False
         for a in self.schema.attributes:
             if a.kind == "nominal":
-                found = self.marginal(a.name)
-                top = np.argsort(-found.values, kind="stable")[:3]
-                texts = [f"{bucket_label(a, i)} {100 * found.values[i]:.1f} %" for i in top]
+                shares = self.marginal(a.name).values
+                top = np.argsort(-shares, kind="stable")[:3]
+                texts = [f"{bucket_label(a, i)} {100 * shares[i]:.1f} %" for i in top]
             else:
                 quartiles = self.quantiles(a.name)
                 texts, marked = quartiles.texts(level), marked or bool(quartiles.bias_not_included.any())

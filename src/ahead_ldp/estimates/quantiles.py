@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates.answers import Answers, Backend, frame
-from ahead_ldp.estimates.bands import bonferroni_quantile, pointwise_quantile
+from ahead_ldp.estimates.bands import reach
 from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.units import numbers_at, spoken, spoken_mean, text, unit
 
@@ -52,9 +52,9 @@ class Quantiles:
     def critical(self, level: float = 0.95, simultaneous: bool = False) -> tuple[float, str]:
         """How many errors of the curve an interval reaches, and by which rule: see ``Answers.critical``."""
         if not simultaneous or self.levels.size < 2:
-            return pointwise_quantile(level), "pointwise"
+            return reach(level, None, None)
         if self.near is None or self.near.joint is None:
-            return bonferroni_quantile(self.levels.size, level), "Bonferroni"
+            return reach(level, np.ones(self.levels.size), None)
         return self.near.critical(level, simultaneous=True)
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -78,9 +78,9 @@ class Quantiles:
     def columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
         """Level, value, standard error, both intervals and mark."""
         (low, high), (all_low, all_high) = self.interval(level), self.interval(level, simultaneous=True)
-        found = {"level": self.levels, self.attribute.name: self.values, "standard_error": self.standard_error}
+        numbers = {"level": self.levels, self.attribute.name: self.values, "standard_error": self.standard_error}
         ends = {"low": low, "high": high, "simultaneous_low": all_low, "simultaneous_high": all_high}
-        return {**found, **ends, "bias_not_included": self.bias_not_included}
+        return {**numbers, **ends, "bias_not_included": self.bias_not_included}
 
     def to_frame(self, backend: Backend | None = None, level: float = 0.95) -> Any:
         """The columns as a data frame, or as a dict of arrays."""
@@ -115,7 +115,7 @@ class Mean:
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """The normal interval, clipped to the declared range."""
-        half = pointwise_quantile(level) * self.spread
+        half = reach(level, None, None)[0] * self.spread
         low, high = max(self.number - half, self.attribute.lo), min(self.number + half, self.attribute.hi)
         return spoken_mean(self.attribute, low), spoken_mean(self.attribute, high)
 

@@ -19,7 +19,8 @@ from ahead_ldp.schema.workloads import Workload
 
 Shares = Callable[[Workload], Floats]
 
-_MOST_CELLS = 2**22
+_CELLS = 2**22  # of a marginal or of a joint distribution, at most: their boxes take 64 MB an attribute
+_ROUNDING = 1e-12  # a total below this is rounding
 
 
 def slices(schema: Schema, name: str, lo: Floats, hi: Floats) -> Workload:
@@ -36,8 +37,8 @@ def cells(schema: Schema, names: Sequence[str]) -> tuple[Workload, Ints]:
     if len(set(places)) != len(places):
         raise ValueError(f"expected different attributes, got {', '.join(names)}")
     sizes = [schema.sizes[i] for i in places]
-    if prod(sizes) > _MOST_CELLS:
-        raise ValueError(f"expected at most {_MOST_CELLS} cells of {', '.join(names)}, got {prod(sizes)}")
+    if prod(sizes) > _CELLS:
+        raise ValueError(f"expected at most {_CELLS} cells of {', '.join(names)}, got {prod(sizes)}")
     index = np.indices(sizes).reshape(len(sizes), -1)
     boxes = np.zeros((index.shape[1], len(schema.sizes), 2))
     boxes[..., 1] = schema.sizes
@@ -98,7 +99,7 @@ def monotone(shares: Floats) -> Floats:
     lower = np.minimum.accumulate(clipped[::-1])[::-1]
     curve = (upper + lower) / 2
     curve = curve - curve[0]
-    return curve / curve[-1] if curve[-1] > 1e-12 else np.linspace(0.0, 1.0, shares.size)
+    return curve / curve[-1] if curve[-1] > _ROUNDING else np.linspace(0.0, 1.0, shares.size)
 
 
 def crossed_curve(
@@ -130,22 +131,22 @@ def around_levels(places: Floats, curve: Floats, levels: Floats, error: Floats, 
 
 def joint_shares(shares: Shares, schema: Schema, at_once: int = 2**18) -> Floats:  # -> (cells,)
     """The share of people in every combination of codes, the last attribute fastest."""
-    sizes, found = schema.sizes, []
-    if prod(sizes) > _MOST_CELLS:
+    sizes, parts = schema.sizes, []
+    if prod(sizes) > _CELLS:
         raise ValueError(
-            f"expected at most {_MOST_CELLS} combinations of codes to sample from, got {prod(sizes)}: "
+            f"expected at most {_CELLS} combinations of codes to sample from, got {prod(sizes)}: "
             "use fewer buckets or attributes, or the marginals of one or two attributes"
         )
     for start in range(0, prod(sizes), at_once):
         index = np.stack(np.unravel_index(np.arange(start, min(start + at_once, prod(sizes))), sizes), axis=1)
-        found.append(shares(Workload.from_codes(schema, np.stack([index, index], axis=-1))))
-    return np.concatenate(found)
+        parts.append(shares(Workload.from_codes(schema, np.stack([index, index], axis=-1))))
+    return np.concatenate(parts)
 
 
 def proper(shares: Floats) -> Floats:
     """Shares that are non-negative and sum to 1. Only where some are negative does more than the scale change."""
     total = float(shares.sum())
-    if total <= 1e-12:
+    if total <= _ROUNDING:
         return np.full(shares.size, 1 / shares.size)
     kept = nearest_in_simplex(shares, total) if (shares < 0).any() else shares
     return kept / kept.sum()
@@ -158,7 +159,7 @@ def histogram_bins(
     a = attribute
     if bins is None:
         codes = np.arange(a.size, dtype=np.float64)
-        if a.size > _MOST_CELLS:
+        if a.size > _CELLS:
             raise ValueError(f"expected bins for the {a.size} codes of {a.name}, got none")
         labels = [bucket_label(a, c) for c in range(a.size)]
         return codes, codes + 1, np.array(labels, object)

@@ -45,7 +45,7 @@ ORACLES: Registry[Oracle] = Registry(
     },
 )
 UNBIASED = ("grr", "oue", "olh", "ss", "hrr", "sue")  # those to choose the least variance from
-_AS_GOOD = 1.001  # variances within a thousandth are taken as equal: the shorter report decides
+_TIE = 1.001  # variances within a thousandth are taken as equal: the shorter report decides
 
 
 @lru_cache(maxsize=1024, typed=True)  # True is no epsilon, even where 1 has been seen
@@ -101,7 +101,7 @@ def choose_oracle(epsilon: Epsilon, cells: int, among: tuple[str, ...] = UNBIASE
         raise ValueError("expected at least one oracle to choose from")
     candidates = [linear_oracle(name, epsilon, cells) for name in among]
     variance = {o.name: o.contrast_variance(1) for o in candidates}
-    good = (o for o in candidates if variance[o.name] <= _AS_GOOD * min(variance.values()))
+    good = (o for o in candidates if variance[o.name] <= _TIE * min(variance.values()))
     best = min(good, key=lambda o: o.report_bytes)
     others = ", ".join(f"{o.name} {variance[o.name] / variance[best.name]:.2f}" for o in candidates if o is not best)
     reason = f"{best.name}: least variance on {cells} cells at epsilon {float(Fraction(epsilon)):g}"

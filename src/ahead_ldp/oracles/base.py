@@ -102,6 +102,17 @@ class Oracle(ABC):
             )
 
 
+class CoinOracle(Oracle):
+    """An oracle whose law keeps what the value says with probability ``keep / 2**bits``, and draws anew otherwise."""
+
+    __slots__ = ()
+
+    @property
+    def p(self) -> float:
+        """Probability that the value's own outcome, cell or sign is kept."""
+        return float(self.law.keep / 2**self.law.bits)  # type: ignore[attr-defined]
+
+
 class IntegerOracle(Oracle):
     """An oracle whose report is one integer below ``outcomes``; the tally counts each."""
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.random import Generator
 
 from ahead_ldp.device.laws.grr import GRRLaw
-from ahead_ldp.oracles.base import IntegerOracle, SupportOracle, coins, pack_integers, unpack_integers
+from ahead_ldp.oracles.base import CoinOracle, IntegerOracle, SupportOracle, coins, pack_integers, unpack_integers
 from ahead_ldp.schema.arrays import Bytes, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class GRR(IntegerOracle, SupportOracle):
+class GRR(CoinOracle, IntegerOracle, SupportOracle):
     """Report the code itself, or another one (AHEAD Sec. 2.2.1, with |D| - 1 where the paper prints |D| + 1).
 
     The best oracle for few cells: its variance grows with d, and one report is one code.
@@ -24,11 +24,6 @@ class GRR(IntegerOracle, SupportOracle):
     name: ClassVar[str] = "grr"
     law_type: ClassVar[type[GRRLaw]] = GRRLaw
     law: GRRLaw
-
-    @property
-    def p(self) -> float:
-        """Probability of the true code."""
-        return self.law.keep / 2**self.law.bits
 
     @property
     def q(self) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ahead_ldp.schema.arrays import Bytes, Ints
 
-_WIDE = 512  # words of a row that keep the inner loop busy; 128 take half as long again
+_ROW_WORDS = 512  # words of a row that keep the inner loop busy; 128 take half as long again
 
 
 def positional_popcount(reports: Bytes) -> Ints:  # (n, width) -> (8 * width,)
@@ -22,7 +22,7 @@ def positional_popcount(reports: Bytes) -> Ints:  # (n, width) -> (8 * width,)
         words = np.zeros((n, -(-width // 8)), np.uint64)
         words.view(np.uint8).reshape(n, -1)[:, :width] = reports
     count = _compiled()["popcount"]
-    fold = max(1, _WIDE // words.shape[1])  # narrow rows stand side by side: a longer inner loop
+    fold = max(1, _ROW_WORDS // words.shape[1])  # narrow rows stand side by side: a longer inner loop
     side_by_side = n - n % fold
     folded = count(words[:side_by_side].reshape(-1, fold * words.shape[1]))
     counts = folded.reshape(fold, -1).sum(axis=0) + count(words[side_by_side:])

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from ahead_ldp.device.laws.grr import GRRLaw
 from ahead_ldp.device.laws.hashing import PRIME, OLHLaw
 from ahead_ldp.oracles import kernels
-from ahead_ldp.oracles.base import SupportOracle, pack_integers, unpack_integers
+from ahead_ldp.oracles.base import CoinOracle, SupportOracle, pack_integers, unpack_integers
 from ahead_ldp.oracles.bits import HAS_NUMBA
 from ahead_ldp.oracles.grr import randomised_response
 from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
-_BLOCK = 1 << 13  # reports counted at a time: their words stay in the cache
+_BLOCK = 1 << 13  # reports counted at a time: their words take 160 KB
 
 
 @dataclass(frozen=True, slots=True)
-class OLH(SupportOracle):
+class OLH(CoinOracle, SupportOracle):
     """GRR on a hash of the code, the hash drawn afresh by each device (WBLJ17).
 
     OUE's variance in a report of 13 to 14 bytes; counting costs n d hash values. ``simulate`` has the exact
@@ -34,11 +34,6 @@ class OLH(SupportOracle):
     law_type: ClassVar[type[OLHLaw]] = OLHLaw
     joint: ClassVar[bool] = False
     law: OLHLaw
-
-    @property
-    def p(self) -> float:
-        """Probability that a report supports its own code."""
-        return self.law.keep / 2**self.law.bits
 
     @property
     def q(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ahead_ldp.device.laws.signs import SignLaw
-from ahead_ldp.oracles.base import IntegerOracle, coins, pack_integers, unpack_integers
+from ahead_ldp.oracles.base import CoinOracle, IntegerOracle, coins, pack_integers, unpack_integers
 from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.schema.arrays import Bytes, Floats, Ints
 
@@ -17,15 +17,10 @@ _ENTRIES = 1 << 22  # of a (codes, rows) matrix held at a time (32 MB)
 
 
 @dataclass(frozen=True, slots=True)
-class SignOracle(IntegerOracle):
+class SignOracle(CoinOracle, IntegerOracle):
     """Bulk form of ``SignLaw``. The tally's entry 2 row + s counts the reports of that row and sign, s = 1 for -1."""
 
     law: SignLaw
-
-    @property
-    def p(self) -> float:
-        """Probability that the sign is kept."""
-        return self.law.keep / 2**self.law.bits
 
     @property
     def outcomes(self) -> int:

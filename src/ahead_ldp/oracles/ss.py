@@ -11,16 +11,16 @@ import numpy as np
 from numpy.random import Generator
 
 from ahead_ldp.device.laws.subset import SSLaw
-from ahead_ldp.oracles.base import SupportOracle, coins
+from ahead_ldp.oracles.base import CoinOracle, SupportOracle, coins
 from ahead_ldp.oracles.bits import padding_is_zero, popcount_rows, positional_popcount
 from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
-_ROWS = 1 << 12  # people drawn at a time: their (cells, people) marks stay in the cache
+_ROWS = 1 << 12  # people drawn at a time: a (cells, people) array is held
 _PEOPLE_AT_ONCE = 5 * 10**8  # NumPy draws without replacement from fewer than 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class SS(SupportOracle):
+class SS(CoinOracle, SupportOracle):
     """A set of w cells out of d that favours the own one (Ye, Barg 2018): the least variance for any d.
 
     Its estimates sum to exactly 1. With w = 1 it is GRR, with w near d / (exp(epsilon) + 1) it is optimal.
@@ -29,11 +29,6 @@ class SS(SupportOracle):
     name: ClassVar[str] = "ss"
     law_type: ClassVar[type[SSLaw]] = SSLaw
     law: SSLaw
-
-    @property
-    def p(self) -> float:
-        """Probability that the set holds the own cell."""
-        return self.law.keep / 2**self.law.bits
 
     @property
     def q(self) -> float:

@@ -58,29 +58,41 @@ class Answerer:
 
     tree: Tree
     values: Floats  # (nodes,)
-    density: SummedArea | None
-    differences: tuple[LevelTable | IntervalTable, ...]
+    tables: BoxTables | None
 
     @classmethod
     def of(cls, tree: Tree, values: Floats) -> Answerer:
         """Tables for a tree and the values of its nodes."""
         sizes = [axis.size for axis in tree.axes]
         if prod(sizes) > LARGEST_TABLE:
-            return cls(tree, values, None, ())
+            return cls(tree, values, None)
         difference = np.where(tree.is_split, values - tree.children_sum(values), 0.0)
         density = SummedArea.of(leaf_density(tree, values))
         if len(sizes) == 1 and sizes[0] <= _LARGEST_INTERVAL_TABLE:
-            return cls(tree, values, density, (IntervalTable.of(tree, difference),))
+            return cls(tree, values, BoxTables(density, (IntervalTable.of(tree, difference),)))
         levels = [level for level in tree.levels() if np.abs(difference[level]).max() > _ROUNDING]
-        return cls(tree, values, density, tuple(LevelTable.of(tree, level, difference) for level in levels))
+        tables = tuple(LevelTable.of(tree, level, difference) for level in levels)
+        return cls(tree, values, BoxTables(density, tables))
 
     def answer(self, boxes: Floats) -> Floats:  # (k, m, 2) -> (k,)
         """The answers, in order."""
-        if self.density is None:
-            answers = np.empty(len(boxes))
-            for part in chunks(len(boxes), self.tree.size):
-                answers[part] = cover_weights(self.tree, boxes[part]) @ self.values
-            return answers
+        if self.tables is not None:
+            return self.tables.answer(boxes)
+        answers = np.empty(len(boxes))
+        for part in chunks(len(boxes), self.tree.size):
+            answers[part] = cover_weights(self.tree, boxes[part]) @ self.values
+        return answers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxTables:
+    """The sums over boxes of a density, and what is added for every coarser cell that a box covers."""
+
+    density: SummedArea
+    differences: tuple[LevelTable | IntervalTable, ...]
+
+    def answer(self, boxes: Floats) -> Floats:  # (k, m, 2) -> (k,)
+        """The answers, in order."""
         answers = self.density.fractional_boxes(boxes)
         if self.differences:
             first, last = _whole_codes(boxes)
@@ -100,22 +112,22 @@ class LevelTable:
     @classmethod
     def of(cls, tree: Tree, level: slice, numbers: Floats) -> LevelTable:
         """The table of ``numbers[level]``."""
-        lo, hi, place = [], [], []
+        lo, hi, columns = [], [], []
         for a in range(len(tree.axes)):
             first, index = np.unique(tree.lo[level, a], return_inverse=True)
             last = np.empty_like(first)
             last[index] = tree.hi[level, a]
             lo.append(first)
             hi.append(last)
-            place.append(index)
+            columns.append(index)
         table = np.zeros([x.size for x in lo])
-        table[tuple(place)] = numbers[level]
+        table[tuple(columns)] = numbers[level]
         return cls(tuple(lo), tuple(hi), SummedArea.of(table))
 
     def covered(self, first: Ints, last: Ints) -> Floats:  # (k, m), (k, m) -> (k,)
         """The sum over the nodes that lie inside the codes [first, last) of each box."""
-        start = [_places(lo, first[:, a], "left") for a, lo in enumerate(self.lo)]
-        stop = [_places(hi, last[:, a], "right") for a, hi in enumerate(self.hi)]
+        start = [_rank(lo, first[:, a], "left") for a, lo in enumerate(self.lo)]
+        stop = [_rank(hi, last[:, a], "right") for a, hi in enumerate(self.hi)]
         return self.sums.boxes(np.stack(start, axis=1), np.stack(stop, axis=1))
 
 
@@ -141,9 +153,7 @@ class IntervalTable:
         for level in list(tree.levels())[1:]:
             path[level] += path[tree.parent[level]]
         leaves = tree.leaves[np.argsort(lo[tree.leaves])]
-        common = np.repeat(
-            leaves.astype(np.int32), hi[leaves] - lo[leaves]
-        )  # of a code and the next one: their leaf, or
+        common = np.repeat(leaves.astype(np.int32), hi[leaves] - lo[leaves])  # of a code and the next: their leaf, or
         inner = np.flatnonzero(lo[1:] > lo[tree.parent[1:]]) + 1
         common[lo[inner] - 1] = tree.parent[inner]
         lowest = [common]
@@ -171,9 +181,9 @@ def _whole_codes(boxes: Floats) -> tuple[Ints, Ints]:  # (k, m, 2) -> (k, m), (k
     return np.ceil(boxes[..., 0]).astype(np.int64), np.floor(boxes[..., 1]).astype(np.int64)
 
 
-def _places(borders: Ints, codes: Ints, side: Literal["left", "right"]) -> Ints:
+def _rank(borders: Ints, codes: Ints, side: Literal["left", "right"]) -> Ints:
     """``np.searchsorted``, through a table of all codes where there are fewer of them than are looked up."""
-    beyond = int(borders[-1]) + 1  # from here on the place is the last one
+    beyond = int(borders[-1]) + 1  # from here on the rank is the last one
     if codes.size <= beyond:
         return np.searchsorted(borders, codes, side=side)
     return np.searchsorted(borders, np.arange(beyond + 1), side=side)[np.minimum(codes, beyond)]

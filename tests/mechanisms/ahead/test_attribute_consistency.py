@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from ahead_ldp.device import Axis
 from ahead_ldp.mechanisms.ahead.attribute_consistency import (
-    GridAnswerer,
     LevelGrids,
     attribute_weights,
+    level_tables,
     make_consistent,
 )
 from ahead_ldp.partitions.trees import Tree
@@ -72,7 +72,7 @@ def test_grids_and_their_agreement_are_the_slow_ones(drawn, seed):
         for grid, expected in zip(grids.frequencies, slow.as_grids(levels[pair]), strict=True):
             np.testing.assert_allclose(grid, expected, atol=1e-10)
         boxes = random_boxes([axis.size for axis in forest[pair][0].axes], 6, rng)
-        answers = GridAnswerer.of(grids).answer(boxes)
+        answers = level_tables(grids).answer(boxes)
         np.testing.assert_allclose(answers, [slow.walk(levels[pair], b.tolist()) for b in boxes], atol=1e-10)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
-from ahead_ldp.mechanisms.ahead.attribute_consistency import GridAnswerer
+from ahead_ldp.mechanisms.ahead.attribute_consistency import level_tables
 from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.mechanisms.ahead.pair_estimates import PairEstimate
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
@@ -95,7 +95,7 @@ def test_two_attributes_are_answered_from_their_pair_alone():
         own.boxes[:, :, 1] = np.maximum(own.boxes[:, :, 1], 2)
         ranges[:, [i, j], 0], ranges[:, [i, j], 1] = own.boxes[..., 0], own.boxes[..., 1] - 1
         found = estimate.answer(Workload.from_codes(estimate.schema, ranges)).values
-        np.testing.assert_allclose(found, GridAnswerer.of(estimate.grids[i, j]).answer(own.boxes), atol=1e-12)
+        np.testing.assert_allclose(found, level_tables(estimate.grids[i, j]).answer(own.boxes), atol=1e-12)
 
 
 @examples(12)
@@ -103,7 +103,7 @@ def test_two_attributes_are_answered_from_their_pair_alone():
 def test_one_attribute_is_answered_the_same_from_every_pair(sizes, seed):
     schema = schema_of(*sizes)
     estimate, *_ = drive(LLE.paper(1.0), schema, any_people(np.random.default_rng(seed), (200, 3000)))
-    answerers = {pair: GridAnswerer.of(grids) for pair, grids in estimate.grids.items()}
+    answerers = {pair: level_tables(grids) for pair, grids in estimate.grids.items()}
     rng = np.random.default_rng(seed)
     for attribute, size in enumerate(sizes):
         ends = np.sort(rng.random((10, 2)) * size, axis=1).round(1)

@@ -273,7 +273,7 @@ def test_wrong_choices_are_refused():
         PrivNUD(epsilon=1, users=0)
     with pytest.raises(ValueError, match="expected an oracle with an unbiased estimate, got 'sw'"):
         PrivNUD(epsilon=1, oracle="sw")
-    with pytest.raises(ValueError, match="expected a schema of one attribute for privnud, got 2"):
+    with pytest.raises(ValueError, match="expected one attribute for privnud, got 2"):
         next(PrivNUD(epsilon=1).run(as_schema([codes("a", 3), codes("b", 3)])))
 
 

@@ -26,14 +26,16 @@ from ahead_ldp.schema.arrays import Floats, Ints
 MOST_ATTRIBUTES = 16  # of a query: it has 2^q in/out cells
 BLOCKS = ((True, True), (True, False), (False, True), (False, False))  # in/in, in/out, out/in, out/out
 _CHUNK = 1 << 22  # numbers held at a time (32 MB)
-_STEPS = 100  # of Newton's method at most; it takes about ten
+_STEPS = 100  # of Newton's method at most: a guard, it converges quadratically
 _TOLERANCE = 1e-10  # of the gradient, a difference of frequencies: far below any noise
-_NEAR = 1e-2  # the same on the way to the last S, which only serves as a start
-_EASY = 0.1  # an S with no eigenvalue below this is solved from anywhere
+_ROUGH_TOLERANCE = 1e-2  # the same on the way to the last S, which only serves as a start
+_EASY_CURVATURE = 0.1  # an S with no eigenvalue below this is solved from anywhere
 _STRIDE = 10.0  # from one S to the next: Newton's method follows in a few steps
 _HALVINGS = 40  # of a step: then it is below rounding
 _ARMIJO = 1e-4  # of the promised descent that a step must reach (Nocedal and Wright, Sec. 3.1)
 _VARIANCES = (1e-9, 1e6)  # those of answers are kept within, so that the system stays solvable
+_ULP = 1e-16  # rounding of a float near 1
+_SLACK = 1e-13  # of the dual's value: rounding of a sum over the cells
 _TINY = 1e-300  # sums below this are 0
 
 
@@ -103,7 +105,7 @@ def _solve_block(q: int, target: Floats, soft: Floats) -> tuple[Floats, Floats]:
     """
     mu, masks = np.zeros_like(target), feature_masks(q)
     for factor in _path(soft):
-        mu = _descend(q, mu, target, factor * soft, _TOLERANCE if factor == 1 else _NEAR)
+        mu = _descend(q, mu, target, factor * soft, _TOLERANCE if factor == 1 else _ROUGH_TOLERANCE)
     _, f = _dual(q, mu, target, soft)
     joint, answer = _joint(q, f), f[:, -1]
     towards = answer[:, None] * (1 - joint[:, masks])  # Cov(all in, phi): every feature is 1 in that cell
@@ -112,7 +114,7 @@ def _solve_block(q: int, target: Floats, soft: Floats) -> tuple[Floats, Floats]:
 
 def _path(soft: Floats) -> Floats:
     """Factors of S from where the problem is easy down to 1."""
-    easy = max(1.0, _EASY / float(np.linalg.eigvalsh(soft)[0]))
+    easy = max(1.0, _EASY_CURVATURE / float(np.linalg.eigvalsh(soft)[0]))
     return easy ** np.linspace(1, 0, 1 + int(np.ceil(np.log(easy) / np.log(_STRIDE))))
 
 
@@ -127,7 +129,7 @@ def _descend(q: int, mu: Floats, target: Floats, soft: Floats, tolerance: float)
         gradient = joint[:, masks] - aim + here @ soft
         move = -_newton(q, joint, soft, gradient)
         slope = (gradient * move).sum(axis=1)
-        rounding = 1e-16 * np.abs(here).max(axis=1)  # exponents are no surer than that
+        rounding = _ULP * np.abs(here).max(axis=1)  # exponents are no surer than that
         far = (np.abs(gradient).max(axis=1) > tolerance + rounding) & (-slope > tolerance**2)
         if not far.any():
             break
@@ -145,7 +147,7 @@ def _line_search(
     for _ in range(_HALVINGS):
         at = mu[trying] + length[trying, None] * move[trying]
         reached = _dual(q, at, target[trying], soft)[0]
-        enough = value[trying] + _ARMIJO * length[trying] * slope[trying] + 1e-13 * (1 + np.abs(value[trying]))
+        enough = value[trying] + _ARMIJO * length[trying] * slope[trying] + _SLACK * (1 + np.abs(value[trying]))
         trying = trying[reached > enough]
         if trying.size == 0:
             break

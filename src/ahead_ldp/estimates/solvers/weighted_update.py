@@ -16,8 +16,8 @@ from ahead_ldp.estimates.solvers.proportional_fitting import Constraint
 from ahead_ldp.schema.arrays import Floats
 
 _ATTRIBUTES = 16  # at most: a query on q attributes has 2**q cells
-_CHUNK = 1 << 20  # cells of all queries held at a time (8 MB): they stay in the cache
-_BELOW_ONE = 1 - 1e-9  # answers are at most this: the complement of one that is 1 could not be scaled
+_CHUNK = 1 << 20  # cells of all queries held at a time (8 MB)
+_LARGEST_ANSWER = 1 - 1e-9  # answers are at most this: the complement of one that is 1 could not be scaled
 _RIDGE = 1e-10  # relative to the largest entry: constraints repeat one another
 _FLOOR = 1e-4  # share of even mass in derivatives: cells that Norm-Sub set to 0 are uncertain, not known to be empty
 
@@ -62,7 +62,7 @@ def in_out_cells(
     cells = np.empty((queries, 2**q))
     step = max(1, _CHUNK >> q)
     for start in range(0, queries, step):
-        part = np.clip(pair_answers[start : start + step].T, 0.0, _BELOW_ONE)
+        part = np.clip(pair_answers[start : start + step].T, 0.0, _LARGEST_ANSWER)
         cells[start : start + step] = _in_out(part, q, pairs, sweeps, tolerance, complement).T
     return cells
 

@@ -9,11 +9,14 @@ from itertools import pairwise
 import numpy as np
 
 from ahead_ldp.device.partition import Axis
+from ahead_ldp.partitions.covers import BoxTables, LevelTable
 from ahead_ldp.partitions.summed_area import SummedArea
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.schema.arrays import Floats, Ints
 
 Pair = tuple[int, int]
+
+_LEAST_VARIANCE = 1e-18  # below this a slab's variance is rounding: its weight stays finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +63,7 @@ def make_consistent(grids: Mapping[Pair, LevelGrids], attributes: int) -> dict[P
     other. With one weight the corrections of an attribute sum to 0 and leave the other attribute's sums alone, so one
     pass over the attributes makes all agree.)
     """
-    made = {pair: list(g.frequencies) for pair, g in grids.items()}
+    agreed_grids = {pair: list(g.frequencies) for pair, g in grids.items()}
     for level in range(1, max((g.height for g in grids.values()), default=0) + 1):
         for attribute in range(attributes):
             members = [
@@ -69,13 +72,13 @@ def make_consistent(grids: Mapping[Pair, LevelGrids], attributes: int) -> dict[P
             if not members:
                 continue
             weights = _weights([grids[pair].slab_variance[level][side] for pair, side in members])
-            sums = [made[pair][level].sum(axis=1 - side) for pair, side in members]
+            sums = [agreed_grids[pair][level].sum(axis=1 - side) for pair, side in members]
             agreed = sum(w * s for w, s in zip(weights, sums, strict=True))
             for (pair, side), own in zip(members, sums, strict=True):
-                grid = made[pair][level]
+                grid = agreed_grids[pair][level]
                 change = (agreed - own) / grid.shape[1 - side]
-                made[pair][level] = grid + np.expand_dims(change, 1 - side)
-    return {pair: replace(g, frequencies=tuple(made[pair])) for pair, g in grids.items()}
+                agreed_grids[pair][level] = grid + np.expand_dims(change, 1 - side)
+    return {pair: replace(g, frequencies=tuple(agreed_grids[pair])) for pair, g in grids.items()}
 
 
 def attribute_weights(grids: Mapping[Pair, LevelGrids], attribute: int) -> dict[Pair, float]:
@@ -85,34 +88,17 @@ def attribute_weights(grids: Mapping[Pair, LevelGrids], attribute: int) -> dict[
     return dict(zip(members, _weights(variance), strict=True))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GridAnswerer:
-    """Boxes answered from level grids: the coarsest cells that a box covers, and shares of single codes' cells."""
-
-    borders: tuple[tuple[Ints, Ints], ...]
-    finest: SummedArea
-    differences: tuple[SummedArea, ...]  # one per level but the last: a cell less the cells below it
-
-    @classmethod
-    def of(cls, grids: LevelGrids) -> GridAnswerer:
-        """Tables for a pair."""
-        tables = []
-        for coarse, fine, upper, lower in zip(
-            grids.borders, grids.borders[1:], grids.frequencies, grids.frequencies[1:], strict=False
-        ):
-            rows, columns = (np.searchsorted(f, c[:-1]) for f, c in zip(fine, coarse, strict=True))
-            below = np.add.reduceat(np.add.reduceat(lower, rows, axis=0), columns, axis=1)
-            tables.append(SummedArea.of(upper - below))
-        return cls(grids.borders, SummedArea.of(grids.frequencies[-1]), tuple(tables))
-
-    def answer(self, boxes: Floats) -> Floats:  # (k, 2, 2) -> (k,)
-        """The answers, in order."""
-        answers = self.finest.fractional_boxes(boxes)
-        for borders, table in zip(self.borders, self.differences, strict=False):
-            lo = np.stack([np.searchsorted(b[:-1], boxes[:, a, 0], side="left") for a, b in enumerate(borders)], axis=1)
-            hi = np.stack([np.searchsorted(b[1:], boxes[:, a, 1], side="right") for a, b in enumerate(borders)], axis=1)
-            answers = answers + table.boxes(lo, hi)
-        return answers
+def level_tables(grids: LevelGrids) -> BoxTables:
+    """Tables that answer boxes from level grids: the coarsest cells that a box covers, and shares of single codes'."""
+    tables = []
+    for coarse, fine, upper, lower in zip(
+        grids.borders, grids.borders[1:], grids.frequencies, grids.frequencies[1:], strict=False
+    ):
+        rows, columns = (np.searchsorted(f, c[:-1]) for f, c in zip(fine, coarse, strict=True))
+        below = np.add.reduceat(np.add.reduceat(lower, rows, axis=0), columns, axis=1)
+        ends = (coarse[0][:-1], coarse[1][:-1]), (coarse[0][1:], coarse[1][1:])
+        tables.append(LevelTable(*ends, SummedArea.of(upper - below)))
+    return BoxTables(SummedArea.of(grids.frequencies[-1]), tuple(tables))
 
 
 def _divide(axis: Axis, borders: Ints, fanout: int) -> Ints:
@@ -133,11 +119,11 @@ def _spread(grid: Floats, coarse: Sequence[Ints], fine: Sequence[Ints]) -> Float
 def _slab_variance(tree: Tree, level: int, variance: Floats, fine: Sequence[Ints]) -> tuple[float, float]:
     """Mean variance of the sum over a slab: a node that spans s slabs puts 1/s of its noise into each."""
     active = (tree.level == level) | ((tree.level < level) & ~tree.is_split)
-    found = []
+    means = []
     for a in (0, 1):
         spans = np.searchsorted(fine[a], tree.hi[active, a]) - np.searchsorted(fine[a], tree.lo[active, a])
-        found.append(float((variance[active] / spans).sum() / (fine[a].size - 1)))
-    return found[0], found[1]
+        means.append(float((variance[active] / spans).sum() / (fine[a].size - 1)))
+    return means[0], means[1]
 
 
 def _to_mass_one(grid: Floats) -> Floats:
@@ -150,5 +136,5 @@ def _weights(variance: Sequence[float]) -> Floats:
     v = np.array(variance, float)
     if not np.isfinite(v).any():
         return np.full(v.size, 1 / v.size)
-    inverse = np.where(np.isfinite(v), 1 / np.maximum(v, 1e-18), 0.0)
+    inverse = np.where(np.isfinite(v), 1 / np.maximum(v, _LEAST_VARIANCE), 0.0)
     return inverse / inverse.sum()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ahead_ldp.estimates.measurements import Measurement, pool
+from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
@@ -71,25 +72,11 @@ def average(tree: Tree, measurements: Sequence[Measurement]) -> Averaged:
     update (Hay et al. 2010), so that Theorem 4.1 of the paper holds on every level.
     """
     own, precision = pool(tree, measurements)
-    values, total = own.copy(), precision.copy()
-    own_weight = np.ones(tree.size)
-    for level in reversed(list(tree.levels())[1:-1]):
-        inner = np.flatnonzero(tree.is_split[level]) + level.start
-        if inner.size == 0:
-            continue
-        with np.errstate(divide="ignore"):
-            child_precision = 1 / tree.children_sum(1 / total)[inner]
-        both = precision[inner] + child_precision
-        weight = np.divide(precision[inner], both, out=np.ones(inner.size), where=both > 0)
-        own_weight[inner] = weight
-        values[inner] = weight * own[inner] + (1 - weight) * tree.children_sum(values)[inner]
-        total[inner] = both
-    values[0], own_weight[0] = 1.0, 1.0
-    filled = total == 0
-    filled[0] = False
+    passes = TreeLeastSquares.of(tree, precision)
+    values, own_weight, total, filled = passes.up(own), passes.own_weight, 1 / passes.variance, passes.open
+    values[0], own_weight[0], total[0], filled[0] = 1.0, 1.0, np.inf, False
     for level in list(tree.levels())[1:]:
         part = np.flatnonzero(filled[level]) + level.start
         above = tree.parent[part]
         values[part] = values[above] * tree.volume[part] / tree.volume[above]
-    total[0] = np.inf
     return Averaged(tree, tuple(measurements), precision, own_weight, total, filled, values)

@@ -12,9 +12,12 @@ from ahead_ldp.partitions.covers import overlap
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_EVENNESS = 3.0  # how many people's worth of evenness a cell is taken to have: of its share inside a box
-_ALIKE = 0.1  # correlation between cells that one side of a box on several attributes cuts
-_CLIPPED = 0.5  # of the variance of an estimate that Norm-Sub set to 0: its error is on one side
+_EVENNESS = 3.0  # the weight k of an even density in a cell, against what its people do (decision 005)
+_LIKENESS = 0.1  # correlation between cells that one side of a box on several attributes cuts (decision 005)
+_CLIPPED_VARIANCE = (
+    0.5  # of the variance of an estimate that Norm-Sub set to 0: its error is on one side (decision 003)
+)
+_TINY = 1e-300  # sums below this are 0
 
 
 def linear_variance(averaged: Averaged, weights: Floats) -> Floats:  # (k, nodes) -> (k,)
@@ -38,18 +41,18 @@ def linear_variance(averaged: Averaged, weights: Floats) -> Floats:  # (k, nodes
 def linear_covariance(averaged: Averaged, weights: Floats) -> Floats:  # (k, nodes) -> (k, k)
     """Covariances of ``weights @ values``; the diagonal is ``linear_variance``."""
     people, f = _people(averaged), np.maximum(averaged.values, 0.0)
-    found, everyone = np.zeros((len(weights), len(weights))), np.zeros_like(weights)
+    covariance, everyone = np.zeros((len(weights), len(weights))), np.zeros_like(weights)
     for m, a, cell_f in _parts(averaged, weights):
         o, total, mean = m.oracle.moments, a.sum(axis=1), a @ cell_f
         lift = o.cross_own - o.cross
         own = cell_f * o.own + (1 - cell_f) * o.other - o.cross - 2 * lift * cell_f
         crossed = np.outer(total, mean)
-        found += ((a * own) @ a.T + o.cross * np.outer(total, total) + lift * (crossed + crossed.T)) / m.n
-        found += ((a * cell_f) @ a.T - np.outer(mean, mean)) / m.n
+        covariance += ((a * own) @ a.T + o.cross * np.outer(total, total) + lift * (crossed + crossed.T)) / m.n
+        covariance += ((a * cell_f) @ a.T - np.outer(mean, mean)) / m.n
         everyone[:, m.nodes] += a
     phi, leaf_f = _on_leaves(averaged.tree, everyone, f)
     mean = phi @ leaf_f
-    return found - ((phi * leaf_f) @ phi.T - np.outer(mean, mean)) / people
+    return covariance - ((phi * leaf_f) @ phi.T - np.outer(mean, mean)) / people
 
 
 def _people(averaged: Averaged) -> int:
@@ -65,8 +68,8 @@ def _parts(averaged: Averaged, weights: Floats) -> Iterator[tuple[Measurement, F
         a = g[:, m.nodes] * np.divide(m.precision, averaged.own_precision[m.nodes])
         if m.projected:
             kept = m.estimate > 0
-            a = (a - a[:, kept].mean(axis=1, keepdims=True)) * np.where(kept, 1.0, np.sqrt(_CLIPPED))
-        yield m, a, f[m.nodes] / max(f[m.nodes].sum(), 1e-300)
+            a = (a - a[:, kept].mean(axis=1, keepdims=True)) * np.where(kept, 1.0, np.sqrt(_CLIPPED_VARIANCE))
+        yield m, a, f[m.nodes] / max(f[m.nodes].sum(), _TINY)
 
 
 def _on_leaves(tree: Tree, g: Floats, f: Floats) -> tuple[Floats, Floats]:
@@ -74,7 +77,7 @@ def _on_leaves(tree: Tree, g: Floats, f: Floats) -> tuple[Floats, Floats]:
     total = g.copy()
     for level in list(tree.levels())[1:]:
         total[:, level] += total[:, tree.parent[level]]
-    return total[:, tree.leaves], f[tree.leaves] / max(f[tree.leaves].sum(), 1e-300)
+    return total[:, tree.leaves], f[tree.leaves] / max(f[tree.leaves].sum(), _TINY)
 
 
 # Inside cells.
@@ -100,10 +103,10 @@ def uneven_variance(tree: Tree, nodes: Ints, masses: Floats, boxes: Floats) -> F
 
 def _together(parts: Floats, masses: Floats, attributes: int) -> Floats:  # (k, nodes), (nodes,) -> (k,)
     """The variance of sums over cells with these variances in units of their squared masses."""
-    found: Floats = parts @ masses**2
+    variance = parts @ masses**2
     if attributes > 1:
-        found = (1 - _ALIKE) * found + _ALIKE * (np.sqrt(parts) @ masses) ** 2
-    return found / (_EVENNESS + 1)
+        variance = (1 - _LIKENESS) * variance + _LIKENESS * (np.sqrt(parts) @ masses) ** 2
+    return np.asarray(variance / (_EVENNESS + 1))
 
 
 def uneven_functional(

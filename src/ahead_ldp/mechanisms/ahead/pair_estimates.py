@@ -18,19 +18,20 @@ from ahead_ldp.estimates.solvers.max_entropy import (
     weighted_update,
 )
 from ahead_ldp.mechanisms.ahead.attribute_consistency import (
-    GridAnswerer,
     LevelGrids,
     Pair,
     attribute_weights,
+    level_tables,
     make_consistent,
 )
 from ahead_ldp.mechanisms.ahead.averaging import Averaged
 from ahead_ldp.mechanisms.ahead.errors import cell_masses, linear_variance, uneven_functional, uneven_variance
-from ahead_ldp.partitions.covers import chunks, cover_weights
+from ahead_ldp.partitions.covers import BoxTables, chunks, cover_weights
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.workloads import Workload, by_restriction
 
-ENTROPY_WEIGHT = 0.05  # how much entropy may cost in misfit, in units of the noise: a tie-breaker, hardly a prior
+ENTROPY_WEIGHT = 0.05  # what entropy may cost in misfit, in units of the noise: it breaks ties (decision 002)
+_EVEN_BLOCK = 0.25  # a block that nobody told about counts as one of four equal ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +54,12 @@ class PairEstimate(Estimate):
 
     @cached_property
     def _raw_grids(self) -> dict[Pair, LevelGrids]:
-        made = {}
-        for pair, averaged in self.trees.items():
-            with np.errstate(divide="ignore"):
-                made[pair] = LevelGrids.complete(averaged.tree, averaged.values, 1 / averaged.precision)
-        return made
+        with np.errstate(divide="ignore"):
+            return {pair: LevelGrids.complete(t.tree, t.values, 1 / t.precision) for pair, t in self.trees.items()}
 
     @cached_property
-    def _answerers(self) -> dict[Pair, GridAnswerer]:
-        return {pair: GridAnswerer.of(grids) for pair, grids in self.grids.items()}
+    def _answerers(self) -> dict[Pair, BoxTables]:
+        return {pair: level_tables(grids) for pair, grids in self.grids.items()}
 
     @cached_property
     def _most_nodes(self) -> int:
@@ -81,13 +79,11 @@ class PairEstimate(Estimate):
         """
         low, middle, high = [0, 0.5], [0.25, 0.75], [0.5, 1]
         corners = np.array([[low, low], [middle, middle], [low, high], [high, low]])
-        found = {}
+        typical = {}
         for pair, averaged in self.trees.items():
-            sizes = np.array([a.size for a in averaged.tree.axes], float)
-            boxes = np.round(corners * sizes[None, :, None])
-            variance = _variance(averaged, cover_weights(averaged.tree, boxes))
-            found[pair] = float(np.mean(variance))
-        return found
+            boxes = np.round(corners * np.array([a.size for a in averaged.tree.axes], float)[None, :, None])
+            typical[pair] = float(np.mean(_variance(averaged, cover_weights(averaged.tree, boxes))))
+        return typical
 
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
         """Answers; more than 16 restricted attributes in one query are refused."""
@@ -96,8 +92,8 @@ class PairEstimate(Estimate):
         for attributes, boxes in by_restriction(self.schema.sizes, workload.boxes):
             for part in chunks(boxes.size, 4 * self._most_nodes if errors else 1):
                 some = boxes[part]
-                found = self._answer(attributes, workload.boxes[some][:, attributes], errors)
-                values[some], variance[some], uneven[some] = found
+                answers = self._answer(attributes, workload.boxes[some][:, attributes], errors)
+                values[some], variance[some], uneven[some] = answers
             if errors and len(attributes) > 2:  # what the most even joint distribution is off by is not known
                 flagged[workload.owner[boxes]] = True
         error = _sum_errors(workload, variance) if errors else np.full(workload.n, np.nan)
@@ -120,8 +116,7 @@ class PairEstimate(Estimate):
             solution = solve(blocks, ENTROPY_WEIGHT * noise)
             values = weighted_update(blocks) if self.combine == "weighted_update" else solution.answers
             # Slopes are taken where every block has at least its noise: at an answer of 0 none would be left.
-            # A block that nobody told about (infinite noise) counts as one of four equal ones.
-            lifted = np.maximum(blocks, np.minimum(np.sqrt(noise), 0.25)[:, None])
+            lifted = np.maximum(blocks, np.minimum(np.sqrt(noise), _EVEN_BLOCK)[:, None])
             by_block = solve(lifted, noise).by_block if errors else solution.by_block
         if not errors:
             return values, np.zeros(k), np.zeros(k)
@@ -156,12 +151,12 @@ class PairEstimate(Estimate):
 
     def _blocks(self, attributes: tuple[int, ...], boxes: Floats) -> Floats:  # (k, q, 2) -> (k, pairs, 4)
         """In/in, in/out, out/in and out/out of each pair, read from its tree."""
-        found = []
+        blocks = []
         for i, j in combinations(range(len(attributes)), 2):
-            pair = attributes[i], attributes[j]
-            parts = self._pair_parts(pair, boxes[:, i], boxes[:, j])
-            found.append(np.stack([sum(self._answerers[pair].answer(b) for b in block) for block in parts], axis=1))
-        return np.stack(found, axis=1)
+            answer = self._answerers[attributes[i], attributes[j]].answer
+            parts = self._pair_parts((attributes[i], attributes[j]), boxes[:, i], boxes[:, j])
+            blocks.append(np.stack([sum(map(answer, block)) for block in parts], axis=1))
+        return np.stack(blocks, axis=1)
 
     def _pair_parts(self, pair: Pair, first: Floats, second: Floats) -> list[list[Floats]]:
         """The boxes of the four blocks of a pair: one in/in, two in/out, two out/in, four out/out."""
@@ -182,11 +177,11 @@ class PairEstimate(Estimate):
         and is not missed if other pairs tell of both its attributes.
         """
         variance, uneven = np.zeros(len(boxes)), np.zeros(len(boxes))
-        told = {a for pair in combinations(attributes, 2) if self.trees[pair].has_reports for a in pair}
+        reported = {a for pair in combinations(attributes, 2) if self.trees[pair].has_reports for a in pair}
         for k, (i, j) in enumerate(combinations(range(len(attributes)), 2)):
             pair = attributes[i], attributes[j]
             averaged = self.trees[pair]
-            if not averaged.has_reports and told.issuperset(pair):
+            if not averaged.has_reports and reported.issuperset(pair):
                 continue
             total = np.zeros((len(boxes), averaged.tree.size))
             parts = self._pair_parts(pair, boxes[:, i], boxes[:, j])

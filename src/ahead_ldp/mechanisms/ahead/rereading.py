@@ -37,16 +37,16 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
         raise ValueError(f"expected tallies of ahead or lle to read again, got those of {mechanism.name}")
     if len(schema.attributes) == 1:
         return adaptive.reread(mechanism, schema, history)
-    session, told = Session.after(mechanism, schema, history), defaultdict[tuple[int, ...], list[Tally]](list)
+    session, tallies = Session.after(mechanism, schema, history), defaultdict[tuple[int, ...], list[Tally]](list)
     for question, tally in session.answered():  # wave by wave
-        told[question.attributes].append(tally)
+        tallies[question.attributes].append(tally)
     first = session.finish()
     if isinstance(first, PairEstimate):
-        trees = {pair: solved(averaged, told[pair]) for pair, averaged in first.trees.items()}
+        trees = {pair: solved(averaged, tallies[pair]) for pair, averaged in first.trees.items()}
         return PairEstimate(schema, trees, first.combine)
     assert isinstance(first, TreeEstimate)
     every = tuple(range(len(schema.attributes)))
-    return TreeEstimate(schema, solved(first.averaged, told[every]), consistent=True)
+    return TreeEstimate(schema, solved(first.averaged, tallies[every]), consistent=True)
 
 
 class RawMeasurement(Measurement):

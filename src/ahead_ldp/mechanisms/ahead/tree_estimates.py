@@ -28,7 +28,7 @@ from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.workloads import Workload
 
-_QUERIES_TOGETHER = 1024  # whose errors are drawn together: a covariance of 8 MB, rooted in a second
+_QUERIES_TOGETHER = 1024  # whose errors are drawn together: a covariance of 8 MB
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from ahead_ldp.oracles import adaptive_oracle
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of, check_count, dotted, several_codes
 
-_CANDIDATE_SETS = 1 << 14  # looked at: more would take seconds
+_CANDIDATE_SETS = 1 << 14  # looked at, at most: a bound on the work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class CALM(Mechanism):
     idea: ClassVar[str] = "whole marginals of a few attributes"
     source: ClassVar[str] = "Zhang et al., CCS 2018"
     users: int = 1_000_000
-    theta: float = 0.001
+    theta: float = 0.001  # of squared error, as published (ZWLHC18; docs/methods/grids/calm.md)
     max_cells: int = 2**16
 
     def __post_init__(self) -> None:

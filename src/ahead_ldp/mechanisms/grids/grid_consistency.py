@@ -57,7 +57,7 @@ class Agreement:
 
 def agreements(grids: Sequence[Grid], sets: Sequence[tuple[int, ...]]) -> tuple[Agreement, ...]:
     """One agreement for each set of attributes that at least two of the grids hold; all grids have reports."""
-    found = []
+    agreed = []
     for attributes in sets:
         members = [i for i, g in enumerate(grids) if set(attributes) <= set(g.attributes)]
         if len(members) < 2:
@@ -71,31 +71,31 @@ def agreements(grids: Sequence[Grid], sets: Sequence[tuple[int, ...]]) -> tuple[
         counts = [s.counts for s in slabs]
         weights = np.array([grids[i].precision / c.mean() for i, c in zip(members, counts, strict=True)])
         weights /= weights.sum()
-        found.append(Agreement(tuple(map(Member, members, slabs, counts, weights.tolist()))))
-    return tuple(found)
+        agreed.append(Agreement(tuple(map(Member, members, slabs, counts, weights.tolist()))))
+    return tuple(agreed)
 
 
 def shared_attributes(grids: Sequence[Grid]) -> list[tuple[int, ...]]:
     """Every set of attributes that is the intersection of some grids, small ones first (PriView's order)."""
-    found = {frozenset(a.attributes) & frozenset(b.attributes) for a, b in combinations(grids, 2)}
-    fresh = set(found)
+    shared = {frozenset(a.attributes) & frozenset(b.attributes) for a, b in combinations(grids, 2)}
+    fresh = set(shared)
     while fresh:
-        fresh = {a & b for a in fresh for b in found} - found
-        found |= fresh
-    return sorted((tuple(sorted(s)) for s in found if s), key=lambda s: (len(s), s))
+        fresh = {a & b for a in fresh for b in shared} - shared
+        shared |= fresh
+    return sorted((tuple(sorted(s)) for s in shared if s), key=lambda s: (len(s), s))
 
 
 def make_consistent(
-    grids: Sequence[Grid], found: Sequence[Agreement], rounds: int = 100, tolerance: float = 1e-9
+    grids: Sequence[Grid], agreed: Sequence[Agreement], rounds: int = 100, tolerance: float = 1e-9
 ) -> list[Grid]:
     """Non-negative grids of sum 1 that nearly agree: both steps in turn, Norm-Sub first and last.
 
     Stops early when a round moves no cell by more than the tolerance.
     """
     values = [_normalised(g.values) for g in grids]
-    for _ in range(rounds + 1 if found else 0):
+    for _ in range(rounds + 1 if agreed else 0):
         before = list(values)
-        for agreement in found:
+        for agreement in agreed:
             agreement.apply(values)
         values = [_normalised(v) for v in values]
         if max(np.abs(v - b).max() for v, b in zip(values, before, strict=True)) <= tolerance:
@@ -108,7 +108,7 @@ def _normalised(values: Floats) -> Floats:
 
 
 def answer_variance(
-    grids: Sequence[Grid], found: Sequence[Agreement], gradients: Sequence[Floats], answers: Floats
+    grids: Sequence[Grid], agreed: Sequence[Agreement], gradients: Sequence[Floats], answers: Floats
 ) -> Floats:  # (grids) of (k, columns, ...), (k,) -> (k,)
     """Variance of answers about the frequencies among the people who took part, to first order.
 
@@ -117,7 +117,7 @@ def answer_variance(
     with its covariance between cells, and the chance of who fell into which group.
     """
     pulled = list(gradients)
-    for agreement in reversed(found):
+    for agreement in reversed(agreed):
         agreement.transpose(pulled)
     noise, drawn = np.zeros(len(answers)), np.zeros(len(answers))
     for grid, gradient in zip(grids, pulled, strict=True):

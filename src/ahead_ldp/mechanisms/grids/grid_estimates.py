@@ -18,6 +18,7 @@ from ahead_ldp.estimates.solvers.slabs import Slabs
 from ahead_ldp.estimates.solvers.weighted_update import cell_derivatives, fit_derivatives, in_out_cells, pair_columns
 from ahead_ldp.mechanisms.grids.grid_consistency import Agreement, agreements, answer_variance, make_consistent
 from ahead_ldp.partitions.shares import column_shares, cut
+from ahead_ldp.protocol.mechanism import several_codes
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 from ahead_ldp.schema.workloads import by_restriction
 
@@ -80,14 +81,14 @@ class GridEstimate(BoxEstimate):
         complement: bool = False,
     ) -> GridEstimate:
         """The estimate from what the groups said; a group that said nothing counts as not asked."""
-        told = [g for g in grids if g.n > 0]
-        attributes = [a for a, size in enumerate(schema.sizes) if size > 1]
-        found = agreements(told, [(a,) for a in attributes])
-        told = make_consistent(told, found, rounds)
+        reported = [g for g in grids if g.n > 0]
+        attributes = several_codes(schema)
+        agreed = agreements(reported, [(a,) for a in attributes])
+        consistent = make_consistent(reported, agreed, rounds)
         pairs = combinations(attributes, 2)
-        responses = {pair: _response(schema.sizes, told, pair, sweeps, tolerance) for pair in pairs}
+        responses = {pair: _response(schema.sizes, consistent, pair, sweeps, tolerance) for pair in pairs}
         alone = len(attributes) <= 1
-        return cls(schema, tuple(told), found, responses, sweeps, tolerance, complement, alone)
+        return cls(schema, tuple(consistent), agreed, responses, sweeps, tolerance, complement, alone)
 
     @property
     def _width(self) -> int:

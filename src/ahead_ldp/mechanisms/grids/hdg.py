@@ -21,6 +21,7 @@ from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_o
 
 ROUNDINGS = ("power_of_two", "exact")
 UPDATES = ("published", "complement")
+_GRAIN = 2**30  # in units of 2^-30 machines agree on a question (docs/architecture.md)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +32,8 @@ class _Grids(Mechanism):
     oracle: str = "oue"
     rounding: str = "power_of_two"
     update: str = "published"
-    alpha1: float = 0.7
-    alpha2: float = 0.03
+    alpha1: float = 0.7  # as published (YLWLS20; docs/methods/grids/hdg.md)
+    alpha2: float = 0.03  # as published (YLWLS20; docs/methods/grids/hdg.md)
 
     def __post_init__(self) -> None:
         """Refuse choices that are none."""
@@ -159,4 +160,4 @@ def _power_of_two(g: float) -> int:
 
 def _steady(g: float) -> float:
     """Rounded to 2^-30, so that one ulp of ``exp`` does not ask another question."""
-    return round(g * 2**30) / 2**30
+    return round(g * _GRAIN) / _GRAIN

@@ -27,7 +27,7 @@ from ahead_ldp.partitions.summed_area import SummedArea
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 from ahead_ldp.schema.workloads import by_restriction
 
-_MOST_CELLS = 1 << 22  # of a marginal that is put together for a query
+_CELLS = 1 << 22  # of a marginal that is put together for a query, at most (32 MB)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,17 +52,17 @@ class MarginalEstimate(BoxEstimate):
         cls, schema: Schema, grids: Sequence[Grid], *, rounds: int = 100, sweeps: int = 100, tolerance: float = 1e-6
     ) -> MarginalEstimate:
         """The estimate from what the groups said; a group that said nothing counts as not asked."""
-        told = [g for g in grids if g.n > 0]
-        found = agreements(told, shared_attributes(told))
-        told = make_consistent(told, found, rounds)
-        return cls(schema, tuple(told), found, sweeps, tolerance, consistent=len(grids) <= 1)
+        reported = [g for g in grids if g.n > 0]
+        agreed = agreements(reported, shared_attributes(reported))
+        consistent = tuple(make_consistent(reported, agreed, rounds))
+        return cls(schema, consistent, agreed, sweeps, tolerance, consistent=len(grids) <= 1)
 
     def table(self, attributes: tuple[int, ...]) -> Floats:  # -> (size, ...)
         """The marginal of some attributes: a sum of one that was asked for, else the most even one that fits all."""
         sizes = [self.schema.sizes[a] for a in attributes]
-        if prod(sizes) > _MOST_CELLS:
+        if prod(sizes) > _CELLS:
             what = f"{' x '.join(map(str, sizes))} = {prod(sizes)} for {', '.join(self._names(attributes))}"
-            raise ValueError(f"expected a marginal of at most {_MOST_CELLS} cells to sum over, got {what}")
+            raise ValueError(f"expected a marginal of at most {_CELLS} cells to sum over, got {what}")
         borders = [np.arange(size + 1) for size in sizes]
         constraints = []
         for known in self._known(attributes):
@@ -78,8 +78,8 @@ class MarginalEstimate(BoxEstimate):
 
     def _known(self, attributes: tuple[int, ...]) -> list[tuple[int, ...]]:
         """The largest sets among these attributes that some marginal holds."""
-        found = {tuple(a for a in attributes if a in g.attributes) for g in self.grids}
-        return sorted(s for s in found if s and not any(set(s) < set(t) for t in found))
+        held = {tuple(a for a in attributes if a in g.attributes) for g in self.grids}
+        return sorted(s for s in held if s and not any(set(s) < set(t) for t in held))
 
     def _marginal(self, attributes: tuple[int, ...]) -> Floats:
         """The mean of the marginals that hold these attributes, by their groups' sizes; they nearly agree."""

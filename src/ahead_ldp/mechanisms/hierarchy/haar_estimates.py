@@ -13,6 +13,8 @@ from ahead_ldp.oracles import Haar
 from ahead_ldp.partitions.shares import code_shares
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
+_ROUNDING = 1e-9  # a coefficient below this is rounding
+
 
 def widths(size: int) -> list[int]:
     """The width of half a node on each level of coefficients, the coarsest first; none for a single code."""
@@ -31,7 +33,7 @@ class HaarLevel:
     @property
     def whole(self) -> Bools:
         """Nodes with two halves: the others pass on what they have."""
-        return self.halves[:, 1] > 0
+        return np.asarray(self.halves[:, 1] > 0)
 
     def split(self, f: Floats, non_negative: bool) -> Floats:  # (nodes,) -> (halves,)
         """The frequencies of the halves from those of the nodes; without reports by their numbers of codes."""
@@ -80,7 +82,7 @@ class HaarEstimate(DensityEstimate):
         for level, f in zip(reversed(self.levels), reversed(self.nodes), strict=True):
             weights, a = level.join(weights)
             if level.n == 0:
-                unmeasured |= (np.abs(a) > 1e-9).any(axis=1)
+                unmeasured |= (np.abs(a) > _ROUNDING).any(axis=1)
                 continue
             f = np.maximum(f, 0.0)
             variance += a**2 @ level.oracle.variance(level.n, f)

@@ -20,7 +20,7 @@ from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
 MOST_NODES = 1 << 24  # combinations of nodes held in memory (128 MB)
 _ROUNDS = 200  # of filling in groups that said nothing; the gap falls by a factor in each
-_SETTLED = 1e-9  # a round that moves no frequency by more is the last
+_STANDSTILL = 1e-9  # a round that moves no frequency by more is the last
 _ROUNDING = 1e-9  # a weight below this is rounding
 _TINY = 1e-300  # sums below this are 0
 
@@ -150,7 +150,7 @@ class ProductLeastSquares:
             implied = _every_node(hierarchy, cls(measured, passes, values).leaves())
             moved = np.abs(implied[unknown] - values[unknown]).max()
             values = np.where(unknown, implied, values)
-            if moved < _SETTLED:
+            if moved < _STANDSTILL:
                 break
         return cls(measured, passes, values)
 
@@ -233,7 +233,8 @@ def group_variance(
         weights *= group.precision / precision
         f = np.maximum(measured.values[at], 0.0).reshape(-1)
         f /= max(f.sum(), _TINY)
-        variance += group.oracle.group_variance(group.n, f, weights)
+        variance += group.oracle.quadratic(group.n, f, weights)
+        variance += ((weights**2) @ f - (weights @ f) ** 2) / group.n
     return variance, unmeasured
 
 

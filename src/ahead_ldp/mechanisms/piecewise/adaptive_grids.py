@@ -9,6 +9,8 @@ import numpy as np
 from ahead_ldp.estimates.solvers.norm_sub import nearest_in_simplex
 from ahead_ldp.schema.arrays import Floats, Ints
 
+_GRAIN = 2**40  # in units of 2^-40 machines agree on a question (docs/architecture.md)
+
 
 def adapt_columns(
     borders: tuple[Ints, Ints], densities: tuple[Floats, Floats], variance: float, eta: float, keep: tuple[Ints, Ints]
@@ -34,8 +36,8 @@ def adapt_columns(
 def _next(state: list[_Columns], *, heaviest: bool) -> int | None:
     """The side with the heaviest (or lightest) column that is still open; the first of equals."""
     best = [columns.extreme(heaviest) for columns in state]
-    found = [(mass if heaviest else -mass, -side) for side, mass in enumerate(best) if mass is not None]
-    return -max(found)[1] if found else None
+    ranked = [(mass if heaviest else -mass, -side) for side, mass in enumerate(best) if mass is not None]
+    return -max(ranked)[1] if ranked else None
 
 
 class _Columns:
@@ -43,7 +45,7 @@ class _Columns:
 
     def __init__(self, borders: Ints, density: Floats, keep: Ints) -> None:
         self.borders: list[int] = borders.tolist()
-        self.sums = np.concatenate([[0.0], np.cumsum(np.round(density * 2**40) / 2**40)])
+        self.sums = np.concatenate([[0.0], np.cumsum(np.round(density * _GRAIN) / _GRAIN)])
         self.open = [True] * (len(self.borders) - 1)
         self.made = [False] * (len(self.borders) - 1)
         self.keep = set(keep.tolist())

@@ -7,6 +7,8 @@ import numpy as np
 from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree
 from ahead_ldp.schema.arrays import Floats, Ints
 
+_IMPROVEMENT = 1 - 2**-30  # a gain that one ulp cannot make, so that machines agree (docs/architecture.md)
+
 
 def allocate(tree: IntervalTree, slots: int) -> tuple[Ints, Ints]:
     """First slot of each node and one past its last: a node takes 1/height of what its path has left.
@@ -51,7 +53,7 @@ def grow_tree(borders: Ints) -> IntervalTree:
     for node in _postorder(nodes, leaves=set(zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True))):
         fewer = [other for other in nodes if other != node]
         error = expected_error(IntervalTree.of(fewer))
-        if error < best * (1 - 2**-30):
+        if error < best * _IMPROVEMENT:
             nodes, best = fewer, error
     return IntervalTree.of(nodes)
 

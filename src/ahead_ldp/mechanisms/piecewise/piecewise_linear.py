@@ -8,6 +8,13 @@ import numpy as np
 
 from ahead_ldp.schema.arrays import Floats, Ints
 
+_GAIN = 1.005  # of the squares: a smaller ratio rounds to 1.00, where the published code ends (WYHM24, Alg. 1)
+_GRAIN = 2**30  # in units of 2^-30 machines agree on a question (docs/architecture.md)
+_SPAN_RESIDUE = 1e-9  # of a hinge's squared norm: what is left of it after the basis is rounding
+_RESIDUE = 1e-20  # squares of a histogram's rest that are rounding
+_DEPENDENCE = 1e-10  # of a norm: a direction with less is in the basis already, but for rounding
+_TINY = 1e-300  # sums below this are 0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
@@ -65,7 +72,7 @@ def fit_pieces(rough: Floats, smooth: Floats, least_mass: float, most: int) -> P
             before = residual @ residual
             residual = histogram - basis @ (basis.T @ histogram)
             first = False
-            if (after := residual @ residual) * 1.005 > before or after <= 1e-20:  # the ratio rounds to 1.00
+            if (after := residual @ residual) * _GAIN > before or after <= _RESIDUE:
                 break
     return Pieces(np.array([0, *cuts, d]), _slopes(smooth, cuts))
 
@@ -81,7 +88,7 @@ def _extend(basis: Floats, column: Floats) -> Floats:
     for _ in range(2):  # twice is enough (Kahan and Parlett)
         rest = rest - basis @ (basis.T @ rest)
     norm = np.linalg.norm(rest)
-    if norm <= 1e-10 * np.linalg.norm(column) or norm == 0:
+    if norm <= _DEPENDENCE * np.linalg.norm(column) or norm == 0:
         return basis
     return np.column_stack([basis, rest / norm])
 
@@ -94,7 +101,7 @@ def _worst(residual: Floats, smooth: Floats, cuts: list[int], least_mass: float,
     may = (np.diff(borders) > 1) & ((mass >= least_mass) | alone)
     if not may.any():
         return None
-    k = int(np.argmax(np.where(may, _coarse(error / max(error.max(), 1e-300)), -1.0)))
+    k = int(np.argmax(np.where(may, _coarse(error / max(error.max(), _TINY)), -1.0)))
     return int(borders[k]), int(borders[k + 1])
 
 
@@ -107,8 +114,8 @@ def _best_cut(basis: Floats, residual: Floats, lo: int, hi: int) -> int:
     with_residual = _hinge_sums(residual[:, None])[cuts, 0]
     norm = _hinge_squares(residual.size)[cuts]
     rest = norm - (_hinge_sums(basis)[cuts] ** 2).sum(axis=1)
-    gain = np.divide(with_residual**2, rest, out=np.zeros(cuts.size), where=rest > 1e-9 * norm)
-    return int(cuts[np.argmax(_coarse(gain / max(gain.max(), 1e-300)))])
+    gain = np.divide(with_residual**2, rest, out=np.zeros(cuts.size), where=rest > _SPAN_RESIDUE * norm)
+    return int(cuts[np.argmax(_coarse(gain / max(gain.max(), _TINY)))])
 
 
 def _hinge_sums(columns: Floats) -> Floats:  # (d, k) -> (d + 1, k)
@@ -129,10 +136,10 @@ def _slopes(histogram: Floats, cuts: list[int]) -> Floats:  # -> (segments,)
     """The slopes of the best fit."""
     d = histogram.size
     design = np.stack([np.ones(d), np.arange(d) - (d - 1) / 2, *(hinge(d, cut) for cut in cuts)], axis=1)
-    coefficients = np.linalg.lstsq(design / d, histogram, rcond=1e-10)[0] / d
+    coefficients = np.linalg.lstsq(design / d, histogram, rcond=_DEPENDENCE)[0] / d
     return np.cumsum(coefficients[1:])
 
 
 def _coarse(x: Floats) -> Floats:
     """Rounded to 2^-30, so that one ulp does not ask another question."""
-    return np.round(x * 2**30)
+    return np.round(x * _GRAIN)

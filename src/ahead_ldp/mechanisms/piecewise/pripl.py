@@ -44,10 +44,10 @@ class PriPL(Mechanism):
     idea: ClassVar[str] = "a tree on a piecewise-linear density"
     source: ClassVar[str] = "Wang et al., VLDB 2024"
     users: int | None = None
-    alpha: float = 0.2
+    alpha: float = 0.2  # as published (WYHM24; docs/methods/piecewise/pripl.md)
     segments: int = 32
     slots: int = 12
-    eta: float = 0.04
+    eta: float = 0.04  # as published (WYHM24 Sec. 4.2)
     oracle: str = "best"
     estimator: str = "joint"
 

@@ -55,9 +55,9 @@ class PairsEstimate(Estimate):
     @classmethod
     def of(cls, schema: Schema, margins: Mapping[int, Margin], grids: Sequence[Grid]) -> PairsEstimate:
         """Margins and grids made to agree (Sec. 4.3), and a matrix of greatest entropy for each pair."""
-        told = [g for g in grids if g.n > 0]
-        margins = {a: _agreed(margin, a, told) for a, margin in margins.items()}
-        by_pair = {g.attributes: g for g in told}
+        reported = [g for g in grids if g.n > 0]
+        margins = {a: _agreed(margin, a, reported) for a, margin in margins.items()}
+        by_pair = {g.attributes: g for g in reported}
         pairs = {
             pair: pair_table(margins[pair[0]], margins[pair[1]], by_pair.get(pair))
             for pair in combinations(sorted(margins), 2)

@@ -13,11 +13,13 @@ from ahead_ldp.mechanisms.piecewise.interval_reports import NodeReport, tile
 from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree
 from ahead_ldp.mechanisms.piecewise.path_allocation import allocate, grow_tree
 from ahead_ldp.mechanisms.piecewise.piecewise_linear import Pieces, fit_pieces
-from ahead_ldp.mechanisms.piecewise.segment_masses import average, fit_jointly
+from ahead_ldp.mechanisms.piecewise.segment_masses import JointMasses, Masses, average, fit_jointly
 from ahead_ldp.oracles import OUE, SW, LinearOracle, Tally
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.protocol.mechanism import Question, Tallies
 from ahead_ldp.schema.arrays import Floats, Ints
+
+_ROUNDING = 1e-12  # a mass below this is rounding: its shape is taken as level
 
 
 class MarginTree:
@@ -83,27 +85,26 @@ class MarginTree:
 
     def questions(self) -> dict[str, Question]:
         """Phase 2: the nodes of the tree, a tiling of them for each slot of people."""
-        found = {}
+        questions = {}
         for s, nodes in enumerate(self.tiles):
             cells = Partition.grid([self.axis], [self.tree.lo[nodes, 0][1:].tolist()])
-            found[f"tree-{self.attribute}-{s}"] = Question((self.attribute,), cells, self.oracle(nodes.size))
-        return found
+            questions[f"tree-{self.attribute}-{s}"] = Question((self.attribute,), cells, self.oracle(nodes.size))
+        return questions
 
-    def margin(self, told: Tallies) -> Margin:
+    def margin(self, tallies: Tallies) -> Margin:
         """Phase 3: the masses of the leaves, and lines inside them."""
-        reports = [self._report(nodes, told[f"tree-{self.attribute}-{s}"]) for s, nodes in enumerate(self.tiles)]
+        reports = [self._report(nodes, tallies[f"tree-{self.attribute}-{s}"]) for s, nodes in enumerate(self.tiles)]
         people = self.first.n + sum(r.n for r in reports)
         start = self.pieces.masses(self.smooth)
         if self.wave is None:
             reports.append(self._report(self.tree.segments, self.first))
-            masses = average(self.tree, reports, None, 0.0, people)
-            return Margin(self.pieces, masses.values, masses)
-        if self.joint and people > self.first.n:
-            joint = fit_jointly(self.tree, reports, self.wave, self.first, self._shapes(start), start)
-            return Margin(self.pieces, joint.values, joint)
-        noise = self.bit_variance / max(self.first.n, 1)
-        histogram = start if self.first.n else None
-        masses = average(self.tree, reports, histogram, noise, people, equal=not self.joint)
+            masses: Masses | JointMasses = average(self.tree, reports, None, 0.0, people)
+        elif self.joint and people > self.first.n:
+            masses = fit_jointly(self.tree, reports, self.wave, self.first, self._shapes(start), start)
+        else:
+            noise = self.bit_variance / max(self.first.n, 1)
+            histogram = start if self.first.n else None
+            masses = average(self.tree, reports, histogram, noise, people, equal=not self.joint)
         return Margin(self.pieces, masses.values, masses)
 
     def _report(self, nodes: Ints, tally: Tally) -> NodeReport:
@@ -115,5 +116,5 @@ class MarginTree:
         density = self.pieces.density(masses)
         owner = np.repeat(np.arange(masses.size), np.diff(self.pieces.borders))
         level = 1 / np.diff(self.pieces.borders)[owner]
-        shape = np.divide(density, masses[owner], out=level, where=masses[owner] > 1e-12)
+        shape = np.divide(density, masses[owner], out=level, where=masses[owner] > _ROUNDING)
         return np.where(np.arange(masses.size)[:, None] == owner, shape, 0.0)

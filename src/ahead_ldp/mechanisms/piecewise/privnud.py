@@ -32,6 +32,7 @@ from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, only_a
 from ahead_ldp.schema.arrays import Bools, Floats
 
 ESTIMATORS = ("weighted", "published")
+_GRAIN = 2**30  # in units of 2^-30 machines agree on a question (docs/architecture.md)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +120,13 @@ class _Progress:
         self.nodes, self.d = nodes, d
         self.stop = [n.stop for n in nodes]  # 1 once a node is pruned
         self.alive = [True] * len(nodes)
-        self.told: list[tuple[list[int], Tally, LinearOracle]] = []
+        self.answers: list[tuple[list[int], Tally, LinearOracle]] = []
         self.sums = np.zeros((len(nodes), 3))  # people, precision, precision times estimate
 
     @property
     def people(self) -> int:
         """Everybody who answered so far."""
-        return sum(tally.n for _, tally, _ in self.told)
+        return sum(tally.n for _, tally, _ in self.answers)
 
     def asked(self, now: Fraction) -> list[int]:
         """The nodes that the people from this moment on are asked about, from left to right."""
@@ -134,7 +135,7 @@ class _Progress:
 
     def tell(self, asked: list[int], tally: Tally, oracle: LinearOracle) -> None:
         """Take in what a group said."""
-        self.told.append((asked, tally, oracle))
+        self.answers.append((asked, tally, oracle))
         if tally.n:
             precision = cell_precision(oracle, tally.n)
             self.sums[asked, :2] += tally.n, precision
@@ -167,7 +168,7 @@ class _Progress:
         cut = (uses + child_uses.sum()) * variance
         even, most = f / len(family), child_uses.max()
         whole = uses * variance * people / left + (child_uses.sum() - most) * even**2 + most * (f - even) ** 2
-        return bool(round(whole / cut * 2**30) >= 2**30)
+        return bool(round(whole / cut * _GRAIN) >= _GRAIN)
 
     def _uses(self, nodes: list[PlannedNode], parent: PlannedNode) -> Floats:
         lo, hi = np.array([n.lo for n in nodes]), np.array([n.hi for n in nodes])
@@ -186,7 +187,7 @@ class _Progress:
         tree = IntervalTree.of((self.nodes[i].lo, self.nodes[i].hi) for i in kept)
         place = {span: j for j, span in enumerate(zip(tree.lo[:, 0].tolist(), tree.hi[:, 0].tolist(), strict=True))}
         reports = []
-        for asked, tally, oracle in self.told:
+        for asked, tally, oracle in self.answers:
             if tally.n:
                 nodes = np.array([place[self.nodes[i].lo, self.nodes[i].hi] for i in asked])
                 reports.append(NodeReport(nodes, oracle.estimate(tally), tally.n, oracle))

@@ -14,8 +14,11 @@ from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree
 from ahead_ldp.oracles import SW, Tally
 from ahead_ldp.schema.arrays import Floats
 
-_UNKNOWN = 1.0  # a variance that no frequency can have
-_FAINT = 1e-6  # precision that keeps a problem with too few reports solvable
+_LARGEST_VARIANCE = 1.0  # a variance that no frequency, which lies in [0, 1], can have
+_LEAST_PRECISION = 1e-6  # precision that keeps a problem with too few reports solvable: far below one report's
+_LEAST_BIAS = 1e-6  # of the noise: a histogram's squared error is not taken to be less
+_ROUNDING = 1e-12  # a mass that is negative by less is 0
+_LEAST_GAIN = 1e-9  # of the price: a gain below this is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +81,7 @@ def _mean_square(mass: float, own: float, precision: float, noise: float) -> flo
         return noise
     square, variance = (mass - own) ** 2, 1 / precision
     beyond = square - variance if square > variance else square
-    return float(max(min(beyond, mass**2), 1e-6 * noise))
+    return float(max(min(beyond, mass**2), _LEAST_BIAS * noise))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,9 +102,9 @@ class JointMasses:
         g = (pulled @ self.tree.inside) * self.node_precision
         asked = pooled_variance(self.tree, self.reports, g, self.values, self.people)
         waved = np.einsum("ki,ij,kj->k", pulled, self.wave_information, pulled)
-        faint = _FAINT * (pulled**2).sum(axis=1)
+        faint = _LEAST_PRECISION * (pulled**2).sum(axis=1)
         total = asked + np.maximum(waved, 0.0) + faint
-        return np.where(faint > _UNKNOWN, np.inf, total)
+        return np.where(faint > _LARGEST_VARIANCE, np.inf, total)
 
 
 def fit_jointly(
@@ -114,8 +117,8 @@ def fit_jointly(
     """
     own, precision = pool(tree, reports)
     leaves = tree.segments.size
-    information = (tree.inside * precision) @ tree.inside.T + _FAINT * np.eye(leaves)
-    score = tree.inside @ (precision * own) + _FAINT * tree.volume[tree.segments] / tree.volume[0]
+    information = (tree.inside * precision) @ tree.inside.T + _LEAST_PRECISION * np.eye(leaves)
+    score = tree.inside @ (precision * own) + _LEAST_PRECISION * tree.volume[tree.segments] / tree.volume[0]
     wave_information = np.zeros((leaves, leaves))
     if tally.n:
         outcomes = np.stack([wave.outcome_probabilities(s) for s in shapes], axis=1)  # (outcomes, leaves)
@@ -144,11 +147,11 @@ def least_squares_on_simplex(information: Floats, score: Floats) -> tuple[Floats
         price = (both[:, 0].sum() - 1) / both[:, 1].sum()
         x[:] = 0.0
         x[free] = both[:, 0] - price * both[:, 1]
-        if (x < -1e-12).any():
+        if (x < -_ROUNDING).any():
             free &= x > 0
             continue
         gain = np.where(free, -np.inf, score - price - information @ x)
-        if gain.max() <= 1e-9 * max(abs(price), 1.0):
+        if gain.max() <= _LEAST_GAIN * max(abs(price), 1.0):
             break
         free[int(np.argmax(gain))] = True
     x = np.maximum(x, 0.0)
