@@ -36,6 +36,7 @@ ALSO = {
         "tests/mechanisms/test_contract.py",
         "tests/engines/test_simulation.py",
         "tests/engines/test_collection.py",
+        "tests/engines/test_archive.py",
     ],
     "estimates": [
         "tests/mechanisms/test_contract.py",
