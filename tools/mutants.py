@@ -265,7 +265,7 @@ def main() -> None:
         check_whole(chosen, tree, 10 * options.seconds)
         for number, mutant in enumerate(chosen, start=1):
             outcome = found_by(mutant, tree, options.seconds)
-            said = mutant.diff((ROOT / mutant.path).read_bytes())
+            said = mutant.diff((tree / mutant.path).read_bytes())
             print(f"{number}/{len(chosen)} {outcome or 'SURVIVED'}  {said}", flush=True)
             if outcome is None:
                 survivors.append(said)
