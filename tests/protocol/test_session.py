@@ -153,3 +153,12 @@ def test_the_record_of_an_estimate_holds_all_that_was_told():
     assert (record["schema"], record["method"]) == (SCHEMA.record(), session.mechanism.record())
     asked = [[sha256(question).hexdigest() for _, question in sorted(wave.items())] for wave in stored]
     assert [[told["tally"]["question"] for told in wave] for wave in record["waves"]] == asked
+
+
+def test_waves_are_numbered_from_one():
+    session, rng, numbers = Session(make_mechanism(MECHANISMS["ahead"]), SCHEMA), np.random.default_rng(1), []
+    while session.is_open:
+        numbers.append({record["wave"] for record in session.question_records().values()})
+        session.tell(told(session, rng))
+    assert numbers == [{k} for k in range(1, len(numbers) + 1)]
+    assert len(numbers) > 2
