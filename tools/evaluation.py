@@ -12,12 +12,10 @@ import sys
 from pathlib import Path
 
 from ahead_ldp.research.experiments import journal
-from ahead_ldp.research.experiments.counting import Count, count
 from ahead_ldp.research.experiments.findings import FINDINGS
-from ahead_ldp.research.experiments.paper import make_plan
+from ahead_ldp.research.experiments.paper import FULL, make_plan
 from ahead_ldp.research.experiments.plan import Figure, all_cells
-from ahead_ldp.research.experiments.results import Measured, View
-from ahead_ldp.research.experiments.sizes import FULL
+from ahead_ldp.research.experiments.results import Count, Measured, View, count
 from ahead_ldp.research.experiments.verdicts import Verdict, judge_all
 from ahead_ldp.research.figures.evaluation import draw
 from ahead_ldp.research.figures.reproduction import JOURNAL

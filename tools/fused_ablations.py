@@ -51,7 +51,7 @@ def rough_from(standard_errors: float) -> Callable[[], AbstractContextManager[No
 
     @contextmanager
     def patched() -> Iterator[None]:
-        with mock.patch.object(fused, "_ROUGH", standard_errors):
+        with mock.patch.object(fused, "least_misfit", return_value=standard_errors):
             yield
 
     return patched
@@ -67,7 +67,7 @@ def functions_alone() -> Iterator[None]:
 @contextmanager
 def likeliest_prior() -> Iterator[None]:
     """Coefficients by the likeliest prior alone."""
-    with mock.patch.object(interactions, "_WIDER", (0.0,)):
+    with mock.patch.object(interactions, "_WIDER_PRIORS", (0.0,)):
         yield
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ahead_ldp.estimates import pictures as drawing
+from ahead_ldp.estimates import pictures
 
 if TYPE_CHECKING:
     from ahead_ldp.api import collect, simulate
@@ -47,7 +47,7 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-drawing.register(lambda: import_module("ahead_ldp.plots"))
+pictures.register(lambda: import_module("ahead_ldp.plots"))
 
 
 def __getattr__(name: str) -> Any:
@@ -57,4 +57,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -74,9 +74,9 @@ def collect(
     people = People.of(_columns(data, declared), declared)
     mechanism = make_mechanism(method, declared, epsilon, users or len(people), paper=paper, **choices)
     if callable(progress) or progress is False:
-        return run_collection(mechanism, declared, people, progress or None).estimate
+        return run_collection(mechanism, declared, people, progress or None).finish()
     with Bar("collecting") as bar:
-        return run_collection(mechanism, declared, people, bar).estimate
+        return run_collection(mechanism, declared, people, bar).finish()
 
 
 def _columns(data: Any, schema: Schema) -> dict[str, NDArray[Any]]:

@@ -78,17 +78,17 @@ def test_every_report_crosses_the_wire_and_everybody_is_asked_once(kind, monkeyp
     progress = []
     collected = run_collection(make_mechanism(kind, users=1300), schema, people, lambda *now: progress.append(now))
     asked = 0 if kind.name == "uni" else 1300
-    assert collected.reports == asked
+    assert collected.provenance.people == asked
     assert wire.sent == wire.received
     assert sum(wire.ids.values()) == len(wire.ids) == asked, "a report id twice, or a report that was not sent"
-    assert sum(t.n for told in collected.session.history for t in told.values()) == asked
+    assert sum(t.n for told in collected.history for t in told.values()) == asked
     assert all(max(p.reads.values(), default=0) <= 1 for p in people), "somebody was asked twice"
     assert sum(bool(p.reads) for p in people) == asked
     assert progress == sorted(progress)
     assert not asked or progress[-1] == (asked, 1300)
     values = collected.estimate.answer(prefix_workload(schema)).values
     assert np.isfinite(values).all()
-    assert not collected.session.is_open
+    assert not collected.is_open
 
 
 def test_attributes_that_are_not_asked_are_not_read():

@@ -9,13 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ahead_ldp.device.laws import LAWS, OUELaw, SSLaw
-from ahead_ldp.engines import holding, perturb
+from ahead_ldp.engines import perturb
 from ahead_ldp.engines.campaigns import advance, open_campaign, read_estimate, start_campaign
-from ahead_ldp.engines.draws import draw_reports
-from ahead_ldp.engines.holding import answer_table
+from ahead_ldp.engines.draws import RowWords, draw_reports, keystream, place_row, row_secret
 from ahead_ldp.engines.jobs import Job
-from ahead_ldp.engines.keyed import RowWords, keystream, place_row, row_secret
-from ahead_ldp.engines.perturb import Plan, answer_rows, read_table, rows_of
+from ahead_ldp.engines.perturb import Plan, answer_rows, answer_table, read_table, rows_of
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.oracles import oracle_of_law
@@ -307,7 +305,7 @@ def test_columns_of_all_kinds_are_coded_as_by_a_device(held):
 
 def test_several_processes_write_the_same(held, monkeypatch):
     """Two jobs with one key: one process, and two."""
-    monkeypatch.setattr(holding, "_ENOUGH", 0)
+    monkeypatch.setattr(perturb, "_ENOUGH", 0)
     monkeypatch.setattr("secrets.token_bytes", lambda n: bytes(n))
     monkeypatch.setattr("secrets.token_hex", lambda n: "00" * n)
     answer(held, job="one", out=held / "one/reports")

@@ -55,6 +55,30 @@ def test_the_estimate_comes_back(tmp_path):
     np.testing.assert_array_equal(again.fingerprint(), made.fingerprint())
 
 
+@pytest.fixture
+def runs(monkeypatch):
+    """How often AHEAD was run from its first wave."""
+    started, original = [], AHEAD.run
+
+    def counted(self, schema):
+        started.append(schema)
+        return original(self, schema)
+
+    monkeypatch.setattr(AHEAD, "run", counted)
+    return started
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_collecting_and_reading_run_the_mechanism_once_each(tmp_path, runs, parquet):
+    collect_run(AHEAD.paper(epsilon=1.0), SCHEMA, PEOPLE, tmp_path, parquet=parquet)
+    assert len(runs) == 1
+    estimate = read_run(tmp_path, recount=True)
+    assert len(runs) == 2
+    estimate.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "estimate.json").read_bytes()
+    assert len(runs) == 2
+
+
 def test_more_than_a_batch_in_one_file(tmp_path):
     collect_run(AHEAD.paper(epsilon=1.0), as_schema("x=integer,100,102"), PEOPLE * 3, tmp_path)
     read_run(tmp_path, recount=True)

@@ -12,18 +12,16 @@ import pytest
 from ahead_ldp.cli import main
 from ahead_ldp.engines import spark
 from ahead_ldp.engines.campaigns import advance, open_campaign, start_campaign
-from ahead_ldp.engines.holding import answer_table
 from ahead_ldp.engines.jobs import Job
 from ahead_ldp.engines.local import LOCAL
-from ahead_ldp.engines.mapping import map_cells
-from ahead_ldp.engines.perturb import Plan
+from ahead_ldp.engines.perturb import Plan, answer_table
 from ahead_ldp.engines.spark import SparkEngine
 from ahead_ldp.engines.spark_holding import answer_frame, read_frame
+from ahead_ldp.engines.spark_session import spark_map
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.research.experiments import journal
-from ahead_ldp.research.experiments.cluster import run_cells_on_spark
-from ahead_ldp.research.experiments.local import run_here
 from ahead_ldp.research.experiments.plan import Cell, Data
+from ahead_ldp.research.experiments.running import run_cells_on_spark, run_here
 from ahead_ldp.schema.attributes import as_schema
 from tests.engines.examples import SIZES, as_reports, asked_of, by_digest, naive_tally, some_reports, write
 
@@ -273,7 +271,7 @@ def double(x: int) -> int:
 
 
 def test_items_are_mapped_in_order(engine):
-    assert map_cells(double, [3, 1, 2], engine="spark", session=engine.session) == [6, 2, 4]
+    assert spark_map(double, [3, 1, 2], engine.session) == [6, 2, 4]
 
 
 def test_a_plan_of_experiments_gives_the_same_outcomes_on_spark(engine, tmp_path):

@@ -4,7 +4,7 @@ import builtins
 
 import pytest
 
-from ahead_ldp.engines.mapping import map_cells, map_items
+from ahead_ldp.engines.perturb import map_items
 from ahead_ldp.engines.spark_session import check_java, java_error, spark_session
 
 
@@ -73,7 +73,5 @@ def square(x: int) -> int:
 
 def test_items_are_mapped_in_order_by_any_number_of_processes():
     items = list(range(20))
-    assert list(map_items(square, iter(items), 2)) == map_cells(square, items) == [x * x for x in items]
-    assert map_cells(square, []) == []
-    with pytest.raises(ValueError, match="engine to be local or spark, got 'ray'"):
-        map_cells(square, items, engine="ray")
+    assert list(map_items(square, iter(items), 2)) == list(map_items(square, items)) == [x * x for x in items]
+    assert list(map_items(square, [])) == []

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ahead_ldp.device import canonical_bytes, digest
+from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.oracles import Tally
@@ -110,6 +111,32 @@ def test_any_changed_tally_changes_every_link_after_it(kind):
             assert all(r["tallies"] == other.frozen for r in other.question_records().values())
             other.tell(told(other, rng))
             assert other.frozen not in chain
+
+
+@every_mechanism
+def test_an_estimate_of_the_first_waves_is_made_once_and_keeps_its_provenance(kind):
+    mechanism, rng = make_mechanism(kind), np.random.default_rng(3)
+    session = Session(mechanism, SCHEMA)
+    while session.is_open:
+        early, waves = session.finish(), session.history
+        assert session.finish() is early
+        link = session.frozen
+        session.tell(told(session, rng))
+        assert list(early.provenance.history) == waves, "the session goes on, the estimate stays"
+        assert early.provenance.frozen == link
+        assert session.finish() is not early
+    assert session.finish() is session.estimate
+    asked = [(question.attributes, tally.n) for question, tally in session.answered()]
+    assert sum(n for _, n in asked) == session.provenance.people
+
+
+@every_mechanism
+def test_the_record_of_a_simulation_is_that_of_its_replay(kind):
+    mechanism, rng = make_mechanism(kind), np.random.default_rng(4)
+    people = Population.of_histogram(rng.integers(0, 50, SCHEMA.sizes))
+    simulated = run_simulation(mechanism, SCHEMA, people, rng)
+    again = Session.after(mechanism, SCHEMA, simulated.provenance.history)
+    assert canonical_bytes(simulated.record()) == canonical_bytes(again.finish().record())
 
 
 def test_campaigns_of_a_service_bind_the_questions():

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ahead_ldp.mechanisms.ahead.averaging import Measurement
+from ahead_ldp.estimates.measurements import Measurement
 from ahead_ldp.partitions.trees import Tree
 from tests.reference.covers import children
 

@@ -20,7 +20,7 @@ from ahead_ldp.research.datasets import (
     people,
     probabilities,
 )
-from ahead_ldp.research.datasets.buckets import equal_slots, numbers, paper_buckets
+from ahead_ldp.research.datasets.loading import equal_slots, numbers, paper_buckets
 from ahead_ldp.research.evaluation import choose
 from ahead_ldp.schema.attributes import as_schema, codes
 from ahead_ldp.schema.workloads import Workload, random_workload, true_answers_from_records

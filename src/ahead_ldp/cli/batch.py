@@ -19,7 +19,7 @@ from ahead_ldp.cli.options import (
     option,
 )
 from ahead_ldp.cli.printing import Shown, Table
-from ahead_ldp.engines import campaigns, holding, jobs, layout, local, manifests, spark, spark_holding, spark_session
+from ahead_ldp.engines import campaigns, jobs, layout, local, manifests, spark, spark_holding, spark_session
 from ahead_ldp.engines import counting as counts
 from ahead_ldp.engines import perturb as perturbing
 from ahead_ldp.protocol import mechanism as protocol
@@ -103,7 +103,7 @@ def perturb(
         return Shown({"ended": True}, ["the key is destroyed; this campaign gets no further answer from this table"])
     reports = out or str((directory / layout.REPORTS).resolve())
     if engine == "local":
-        done = holding.answer_table(directory, data, plan, holder, out=reports, processes=processes)
+        done = perturbing.answer_table(directory, data, plan, holder, out=reports, processes=processes)
     else:
         frame, table = spark_holding.read_frame(spark_session.spark_session(), data)
         done = spark_holding.answer_frame(frame, plan, holder, reports, table)
@@ -202,7 +202,6 @@ def estimate(
         so_far, waves, finished = campaigns.read_estimate(directory)
     if out is not None:
         so_far.save(out)
-    return Shown(
-        {**inputs.about(directory, so_far), "waves": waves, "finished": finished},
-        [so_far.summary(), f"after {waves} waves, {'all of them' if finished else 'not all of them'}"],
-    )
+    record = {**inputs.about(directory, so_far), "waves": waves, "finished": finished}
+    last = f"after {waves} waves, {'all of them' if finished else 'not all of them'}"
+    return Shown(record, inputs.summary(so_far, last))

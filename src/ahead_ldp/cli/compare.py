@@ -12,9 +12,9 @@ from ahead_ldp.cli.options import File, Text, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import progress
 from ahead_ldp.research import datasets as catalogue
-from ahead_ldp.research.experiments import comparing, journal, local, results
+from ahead_ldp.research.experiments import comparing, journal, results, running
 from ahead_ldp.research.experiments import plan as plans
-from ahead_ldp.research.figures import comparison_page, reproduction
+from ahead_ldp.research.figures import report, reproduction
 
 
 def compare(
@@ -59,7 +59,7 @@ def compare(
         advice = comparing.recommend(figure, measured)
         if out is not None:
             results.write_tables(out, figure.cells, measured)
-            comparison_page.write_comparison(out, figure, measured, advice)
+            report.write_comparison(out, figure, measured, advice)
     written = [] if out is None else [f"written: {out / 'comparison.html'}"]
     return Shown(_record(figure, measured, advice), [*_text(figure, measured, advice), *written])
 
@@ -67,7 +67,7 @@ def compare(
 def _measure(figure: plans.Figure, folder: Path, jobs: int) -> results.Measured:
     path = folder / reproduction.JOURNAL
     with progress.Bar("comparing, CPU-s") as bar:
-        problems = local.run_cells(figure.cells, path, jobs, lambda done, total: bar(round(done), round(total)))
+        problems = running.run_cells(figure.cells, path, jobs, lambda done, total: bar(round(done), round(total)))
     for reason in (*problems.missing.values(), *problems.failed.values()):
         raise ValueError(reason)
     return results.Measured.of(figure.cells, journal.read(path))

@@ -57,6 +57,12 @@ def about(directory: Path, estimate: Estimate) -> dict[str, Any]:
     return {"run": str(directory), "method": origin.method, **numbers}
 
 
+def summary(estimate: Estimate, last: str) -> Iterator[str]:
+    """What an estimate says in short, worked out when it is printed, and a last line."""
+    yield estimate.summary()
+    yield last
+
+
 def split(text: str, option: str) -> list[str]:
     """The entries of a list with commas, in order, each once."""
     entries = [entry.strip() for entry in text.split(",")]

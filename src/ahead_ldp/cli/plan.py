@@ -14,7 +14,7 @@ from ahead_ldp.cli.options import Declared, File, Settings, Text, option
 from ahead_ldp.cli.printing import Shown, Table, percent
 from ahead_ldp.engines import progress
 from ahead_ldp.research import accounting, evaluation, planner, targets
-from ahead_ldp.research.figures.tradeoffs import plot_tradeoff
+from ahead_ldp.research.figures import tradeoffs
 
 _EXCHANGED = (0.5, 2.0)  # of epsilon, for the paper's rule
 _CURVE = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
@@ -152,7 +152,7 @@ def _draw(case: targets.Case, target: float, path: Path) -> None:
         for i, (users, epsilon) in enumerate(points, start=1):
             curves[users].append(targets.forecast(replace(case, users=users, epsilon=epsilon), repeats=3))
             bar(i, len(points))
-    drawing.save(plot_tradeoff(curves, target or None), path)
+    drawing.save(tradeoffs.plot_tradeoff(curves, target or None), path)
 
 
 def _text(

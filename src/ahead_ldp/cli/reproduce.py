@@ -11,7 +11,7 @@ from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import Texts, argument, at_least, check_engine, flag, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import progress
-from ahead_ldp.research.experiments import counting, journal, local, sizes
+from ahead_ldp.research.experiments import journal, paper, results, running
 from ahead_ldp.research.experiments import plan as plans
 from ahead_ldp.research.figures import reproduction
 
@@ -30,7 +30,7 @@ def reproduce(
     Tables, figures, and a report with the paper's findings beside ours.
     A run that was killed goes on where it was.
     """
-    scale = sizes.QUICK if quick else sizes.FULL
+    scale = paper.QUICK if quick else paper.FULL
     wanted = [] if not figures or "all" in figures else figures
     workers = jobs if jobs is not None else os.cpu_count() or 1
     at_least(1, jobs=workers)
@@ -54,7 +54,7 @@ def _say_how_long(figures: Sequence[plans.Figure], out: Path, workers: int) -> N
     cells = plans.all_cells(figures)
     done = journal.read(out / reproduction.JOURNAL)
     left = [cell for cell in cells if cell.key not in done]
-    cpu_s = local.estimate(left)
+    cpu_s = running.estimate(left)
     before = f"{len(cells):,} cells, {len(cells) - len(left):,} of them done before"
     each = f"{_minutes(cpu_s / workers)} with {workers} job{'s' if workers > 1 else ''}"
     printing.note(f"{before}; about {_minutes(cpu_s)} of processor time, {each}")
@@ -70,7 +70,7 @@ def _minutes(seconds: float) -> str:
 
 
 def _shown_plan(figures: Sequence[plans.Figure]) -> Shown:
-    counts = counting.count(figures)
+    counts = results.count(figures)
     record = {"figures": [{name: getattr(c, name) for name in c.__slots__[:-1]} for c in counts]}
     rows = [
         [c.figure, f"{c.settings:,}", f"{c.one_or_two:,}", str(c.methods), f"{c.cells:,}", f"{c.runs:,}"]

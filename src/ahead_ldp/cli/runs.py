@@ -10,7 +10,7 @@ from ahead_ldp import api
 from ahead_ldp.cli import drawing, inputs
 from ahead_ldp.cli.options import Declared, Epsilon, Method, Queries, Settings, Source, Text, argument, flag, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
-from ahead_ldp.engines import archive, progress
+from ahead_ldp.engines import progress
 from ahead_ldp.engines import runs as stored
 from ahead_ldp.research import evaluation
 
@@ -46,9 +46,8 @@ def collect(
     with progress.Bar("collecting") as bar:
         estimate = stored.collect_run(mechanism, records.schema, people, out, bar, parquet=parquet)
     about = {"method": mechanism.name, "settings": applied, "epsilon": float(exact), "people": len(people)}
-    return Shown(
-        {"run": str(out), **about, "waves": len(archive.read_questions(out))}, [estimate.summary(), f"written: {out}"]
-    )
+    waves = len(list((out / "questions").iterdir()))
+    return Shown({"run": str(out), **about, "waves": waves}, inputs.summary(estimate, f"written: {out}"))
 
 
 def query(

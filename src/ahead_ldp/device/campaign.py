@@ -8,19 +8,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ahead_ldp.device.canonical import Record, canonical_bytes, check_digest, digest, fields, integer, parse_canonical
+from ahead_ldp.device.canonical import (
+    Record,
+    canonical_bytes,
+    check_digest,
+    digest,
+    expect,
+    fields,
+    integer,
+    parse_canonical,
+)
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import parse_epsilon
 from ahead_ldp.device.question import Policy, Question, check_question
 from ahead_ldp.device.refusals import QuestionRefused
+from ahead_ldp.device.tokens import PublicKey
 
 ENROLMENTS = ("panel", "walk_in")
 TIERS = ("none", "signed", "blind")
 PUBLIC_EXPONENT = 65537
+NOTHING = "0" * 64  # what the first wave's questions follow from
 _FIELDS = (
     "type version title purpose controller contact texts created schema method epsilon groups minimum closing"
     " enrolment token review retention_days"
 )
+_CLOSING = {"reports": "reports", "deadline": "seconds", "manual": ""}  # kind -> its one number
 _LONGEST_TEXT = 10_000
 _MOST_GROUPS = 10_000
 _HEX = re.compile(r"[0-9a-f]+")
@@ -38,34 +50,34 @@ class Campaign:
     minimum: int
     enrolment: str
     tier: str
-    key: tuple[int, int] | None  # n and e of the issuer, unless the tier is "none"
+    key: PublicKey | None  # of the issuer, unless the tier is "none"
 
     @classmethod
     def of(cls, record: Record) -> Campaign:
         """The campaign behind a record that keeps every rule; else a ``ValueError`` that names the rule."""
-        found = fields(record, _FIELDS, "the campaign")
-        if found["type"] != "campaign":
-            raise ValueError("expected a campaign")
-        integer(found["version"], "version", 2, 2)
+        terms = fields(record, _FIELDS, "the campaign")
+        expect(terms["type"] == "campaign", "a campaign")
+        integer(terms["version"], "version", 2, 2)
         for name in ("title", "purpose", "controller", "contact"):
-            check_text(found[name], name)
-        _check_texts(found["texts"])
-        _check_day(found["created"])
-        _check_closing(found["closing"])
-        if not isinstance(found["method"], dict) or type(found["review"]) is not bool:
-            raise ValueError("expected method to be a record and review to be true or false")
-        if found["enrolment"] not in ENROLMENTS:
-            raise ValueError(f"expected enrolment to be one of {', '.join(ENROLMENTS)}")
-        integer(found["retention_days"], "retention_days", 0, 36_500)
-        tier, key = _token(found["token"])
+            check_text(terms[name], name)
+        expect(isinstance(terms["texts"], dict), "texts to be a record of texts")
+        for name, text in terms["texts"].items():
+            check_text(text, f"texts.{name}")
+        expect(_is_day(terms["created"]), "created to be a day, YYYY-MM-DD")
+        _check_closing(terms["closing"])
+        flags = isinstance(terms["method"], dict) and type(terms["review"]) is bool
+        expect(flags, "method to be a record and review to be true or false")
+        expect(terms["enrolment"] in ENROLMENTS, f"enrolment to be one of {', '.join(ENROLMENTS)}")
+        integer(terms["retention_days"], "retention_days", 0, 36_500)
+        tier, key = _token(terms["token"])
         return cls(
             digest(record),
             record,
-            Schema.from_record(found["schema"]),
-            parse_epsilon(found["epsilon"]),
-            _groups(found["groups"]),
-            integer(found["minimum"], "minimum", 1, 10**9),
-            found["enrolment"],
+            Schema.from_record(terms["schema"]),
+            parse_epsilon(terms["epsilon"]),
+            _groups(terms["groups"]),
+            integer(terms["minimum"], "minimum", 1, 10**9),
+            terms["enrolment"],
             tier,
             key,
         )
@@ -74,8 +86,7 @@ class Campaign:
     def from_bytes(cls, data: bytes, pinned: str | None = None) -> Campaign:
         """The campaign behind canonical bytes; with ``pinned`` it must be the one of that digest."""
         campaign = cls.of(parse_canonical(data))
-        if pinned is not None and campaign.digest != check_digest(pinned, "pinned"):
-            raise ValueError("expected the pinned campaign")
+        expect(pinned is None or campaign.digest == check_digest(pinned, "pinned"), "the pinned campaign")
         return campaign
 
     def encode(self) -> bytes:
@@ -133,31 +144,36 @@ def wave_record(campaign: str, number: int, questions: Sequence[Record]) -> Reco
 
 
 def check_wave(data: bytes, campaign: Campaign, number: int, policy: Policy) -> dict[str, Question]:
-    """The questions of a wave by group, every one of them checked; else ``QuestionRefused``.
+    """The questions of a wave by group, every one checked, all after the same tallies; else ``QuestionRefused``.
 
     All are checked, not only the device's own: what one device would refuse, all refuse, whatever their group.
     """
     try:
-        record = fields(parse_canonical(data), "type version campaign number questions", "the wave")
-        if record["type"] != "wave" or record["campaign"] != campaign.digest:
-            raise ValueError("expected a wave of the pinned campaign")
-        integer(record["version"], "version", 1, 1)
-        if integer(record["number"], "number", 1, 10_000) != number or not isinstance(record["questions"], list):
-            raise ValueError("expected the wave that was asked for, with a list of questions")
+        return _check_wave(parse_canonical(data), campaign, number, policy)
     except ValueError as error:
         raise QuestionRefused(str(error)) from None
-    made: dict[str, Question] = {}
+
+
+def _check_wave(record: Record, campaign: Campaign, number: int, policy: Policy) -> dict[str, Question]:
+    fields(record, "type version campaign number questions", "the wave")
+    expect(record["type"] == "wave" and record["campaign"] == campaign.digest, "a wave of the pinned campaign")
+    integer(record["version"], "version", 1, 1)
+    asked_for = integer(record["number"], "number", 1, 10_000) == number and isinstance(record["questions"], list)
+    expect(asked_for, "the wave that was asked for, with a list of questions")
+    questions: dict[str, Question] = {}
     for inner in record["questions"]:
-        if not isinstance(inner, dict):
-            raise QuestionRefused("expected questions to be records")
+        expect(isinstance(inner, dict), "questions to be records")
         question = check_question(canonical_bytes(inner), campaign.schema, campaign.digest, policy)
-        if question.wave != number or question.epsilon != campaign.epsilon:
-            raise QuestionRefused("expected the wave's number and the campaign's epsilon in every question")
-        made[question.group] = question
-    order = [group for group, _ in campaign.groups if group in made]
-    if list(made) != order or len(made) != len(record["questions"]) or not made:
-        raise QuestionRefused("expected each group of the campaign at most once, in order")
-    return made
+        same = question.wave == number and question.epsilon == campaign.epsilon
+        expect(same, "the wave's number and the campaign's epsilon in every question")
+        questions[question.group] = question
+    before = {inner["tallies"] for inner in record["questions"]}
+    chained = len(before) == 1 and (number == 1) == (before == {NOTHING})
+    order = [group for group, _ in campaign.groups if group in questions]
+    once = list(questions) == order and len(questions) == len(record["questions"]) and questions != {}
+    expect(once, "each group of the campaign at most once, in order")
+    expect(chained, "all questions of a wave to follow from the same tallies")
+    return questions
 
 
 def check_text(value: object, name: str) -> str:
@@ -169,58 +185,41 @@ def check_text(value: object, name: str) -> str:
     return value
 
 
-def _check_texts(texts: object) -> None:
-    if not isinstance(texts, dict):
-        raise ValueError("expected texts to be a record of texts")
-    for key, value in texts.items():
-        check_text(value, f"texts.{key}")
-
-
-def _check_day(day: object) -> None:
+def _is_day(day: object) -> bool:
     try:
-        if not isinstance(day, str) or dt.date.fromisoformat(day).isoformat() != day:
-            raise ValueError
+        return isinstance(day, str) and dt.date.fromisoformat(day).isoformat() == day
     except ValueError:
-        raise ValueError("expected created to be a day, YYYY-MM-DD") from None
+        return False
 
 
 def _check_closing(closing: object) -> None:
-    kind = closing.get("kind") if isinstance(closing, dict) else None
-    if kind == "reports":
-        integer(fields(closing, "kind reports", "closing")["reports"], "closing.reports", 1, 10**9)
-    elif kind == "deadline":
-        integer(fields(closing, "kind seconds", "closing")["seconds"], "closing.seconds", 1, 10**9)
-    elif kind == "manual":
-        fields(closing, "kind", "closing")
-    else:
-        raise ValueError("expected closing to be of kind reports, deadline or manual")
+    kind = str(closing.get("kind")) if isinstance(closing, dict) else ""
+    expect(kind in _CLOSING, "closing to be of kind reports, deadline or manual")
+    named = fields(closing, f"kind {_CLOSING[kind]}", "closing")
+    if _CLOSING[kind]:
+        integer(named[_CLOSING[kind]], f"closing.{_CLOSING[kind]}", 1, 10**9)
 
 
 def _groups(groups: object) -> tuple[tuple[str, int], ...]:
     if not isinstance(groups, list) or not 1 <= len(groups) <= _MOST_GROUPS:
         raise ValueError(f"expected 1 to {_MOST_GROUPS} groups")
-    made = []
-    for group in groups:
-        found = fields(group, "id share", "a group")
-        made.append((check_text(found["id"], "a group's id"), integer(found["share"], "a share", 1, 10**6)))
-    if len({name for name, _ in made}) != len(made):
-        raise ValueError("expected groups of different ids")
-    return tuple(made)
+    records = [fields(group, "id share", "a group") for group in groups]
+    shares = [(check_text(r["id"], "a group's id"), integer(r["share"], "a share", 1, 10**6)) for r in records]
+    expect(len(dict(shares)) == len(shares), "groups of different ids")
+    return tuple(shares)
 
 
-def _token(token: object) -> tuple[str, tuple[int, int] | None]:
+def _token(token: object) -> tuple[str, PublicKey | None]:
     tier = token.get("tier") if isinstance(token, dict) else None
     if tier == "none":
         fields(token, "tier", "token")
         return tier, None
-    if tier not in TIERS:
-        raise ValueError(f"expected the tier of token to be one of {', '.join(TIERS)}")
-    found = fields(token, "tier n e", "token")
-    text = found["n"]
-    if not isinstance(text, str) or not _HEX.fullmatch(text) or not 512 <= len(text) <= 1024 or len(text) % 2:
-        raise ValueError("expected token.n to be an RSA modulus of 2048 to 4096 bits in lower-case hexadecimal")
+    expect(tier in TIERS, f"the tier of token to be one of {', '.join(TIERS)}")
+    named = fields(token, "tier n e", "token")
+    text = named["n"]
+    is_long = isinstance(text, str) and _HEX.fullmatch(text) and 512 <= len(text) <= 1024 and len(text) % 2 == 0
+    expect(bool(is_long), "token.n to be an RSA modulus of 2048 to 4096 bits in lower-case hexadecimal")
     n = int(text, 16)
-    if n % 2 == 0 or n.bit_length() != 4 * len(text):
-        raise ValueError("expected token.n to be odd and to fill its digits")
-    integer(found["e"], "token.e", PUBLIC_EXPONENT, PUBLIC_EXPONENT)
-    return tier, (n, PUBLIC_EXPONENT)
+    expect(n % 2 == 1 and n.bit_length() == 4 * len(text), "token.n to be odd and to fill its digits")
+    integer(named["e"], "token.e", PUBLIC_EXPONENT, PUBLIC_EXPONENT)
+    return str(tier), PublicKey(n, PUBLIC_EXPONENT)

@@ -53,6 +53,12 @@ def check_digest(text: object, argument: str) -> str:
     return text
 
 
+def expect(holds: bool, rule: str) -> None:
+    """Raise a ``ValueError`` that names the rule, unless it holds."""
+    if not holds:
+        raise ValueError(f"expected {rule}")
+
+
 def fields(record: object, names: str, argument: str) -> Record:
     """The record itself if it has exactly these fields; unknown and missing ones are named."""
     if not isinstance(record, dict):

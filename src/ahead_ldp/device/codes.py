@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
 
-from ahead_ldp.device.canonical import Record, digest, fields, integer
+from ahead_ldp.device.canonical import Record, digest, expect, fields, integer
 from ahead_ldp.device.refusals import ValueRefused
 
 Kind = Literal["integer", "real", "date", "time", "datetime", "ordered", "nominal"]
@@ -51,16 +51,15 @@ class Attribute:
     def __post_init__(self) -> None:
         """Refuse a declaration that does not give every legal value exactly one code."""
         _check_name(self.name)
-        if self.kind not in KINDS:
-            raise ValueError(f"expected the kind of {self.name} to be one of {', '.join(KINDS)}, got {self.kind!r}")
-        if self.missing not in MISSING:
-            raise ValueError(f"expected missing of {self.name} to be one of {', '.join(MISSING)}, got {self.missing!r}")
-        for given in (self.labels, () if self.edges is None else self.edges):
-            if not isinstance(given, tuple):  # in the text "SML" the category "ML" would be found at 1
-                raise ValueError(f"expected categories and edges of {self.name} as tuples, got {given!r}")
+        expect(self.kind in KINDS, f"the kind of {self.name} to be one of {', '.join(KINDS)}, got {self.kind!r}")
+        known = f"missing of {self.name} to be one of {', '.join(MISSING)}, got {self.missing!r}"
+        expect(self.missing in MISSING, known)
+        for listed in (self.labels, () if self.edges is None else self.edges):
+            if not isinstance(listed, tuple):  # in the text "SML" the category "ML" would be found at 1
+                raise ValueError(f"expected categories and edges of {self.name} as tuples, got {listed!r}")
         self._check_labels() if self.kind in ("ordered", "nominal") else self._check_bounds()
-        if self.ordered_size > _MOST_CODES:
-            raise ValueError(f"expected at most {_MOST_CODES} codes for {self.name}, got {self.ordered_size}")
+        few = f"at most {_MOST_CODES} codes for {self.name}, got {self.ordered_size}"
+        expect(self.ordered_size <= _MOST_CODES, few)
         if self.missing == "cell":
             object.__setattr__(self, "missing_code", self.ordered_size)
         elif self.missing == "value":
@@ -70,18 +69,17 @@ class Attribute:
                 raise ValueError(
                     f"expected missing_value of {self.name} to be in its range, got {self.missing_value!r}"
                 ) from None
-        elif self.missing_value is not None:
-            raise ValueError(f"expected no missing_value for {self.name} unless missing='value'")
+        else:
+            expect(self.missing_value is None, f"no missing_value for {self.name} unless missing='value'")
 
     def _check_labels(self) -> None:
-        if not self.labels or len(set(self.labels)) != len(self.labels):
-            raise ValueError(
-                f"expected the categories of {self.name} to be distinct and not none, got {list(self.labels)}"
-            )
+        distinct = f"the categories of {self.name} to be distinct and not none, got {list(self.labels)}"
+        expect(0 < len(self.labels) == len(set(self.labels)), distinct)
         for label in self.labels:
             _check_name(label, f"a category of {self.name}")
-        if self.edges is not None or self.lo or self.hi:
-            raise ValueError(f"expected no bounds and edges for the categories of {self.name}")
+        expect(
+            self.edges is None and not (self.lo or self.hi), f"no bounds and edges for the categories of {self.name}"
+        )
 
     def _check_bounds(self) -> None:
         legal = _is_double if self.kind == "real" else _is_whole
@@ -89,12 +87,11 @@ class Attribute:
             if not legal(bound):
                 what = "finite doubles" if self.kind == "real" else "integers below 2**53"
                 raise ValueError(f"expected {what} as bounds of {self.name}, got {bound!r}")
-        if self.labels:
-            raise ValueError(f"expected no categories for {self.name} of kind {self.kind}")
-        if self.lo > self.hi or (self.kind == "real" and self.lo == self.hi):
-            raise ValueError(f"expected lo < hi for {self.name}, got {self.lo!r} and {self.hi!r}")
-        if self.kind == "real" and self.edges is None:
-            raise ValueError(f"expected buckets or edges for the real attribute {self.name}")
+        real = self.kind == "real"
+        expect(not self.labels, f"no categories for {self.name} of kind {self.kind}")
+        rises = self.lo < self.hi or (self.lo == self.hi and not real)
+        expect(rises, f"lo < hi for {self.name}, got {self.lo!r} and {self.hi!r}")
+        expect(not real or self.edges is not None, f"buckets or edges for the real attribute {self.name}")
         for a, b in pairwise((self.lo, *(self.edges or ()))):
             if not a < b <= self.hi:
                 rule = f"to rise strictly inside ({self.lo!r}, {self.hi!r}]"
@@ -184,27 +181,26 @@ class Attribute:
         if kind not in KINDS:
             raise ValueError(f"expected the kind of an attribute to be one of {', '.join(KINDS)}")
         inner = "labels" if kind in ("ordered", "nominal") else "lo hi edges"
-        found = fields(record, f"name kind missing missing_code {inner}", "the attribute")
+        named = fields(record, f"name kind missing missing_code {inner}", "the attribute")
         read = _real if kind == "real" else _whole
         if inner == "labels":
-            made = cls(found["name"], kind, labels=_texts(found["labels"]))
+            attribute = cls(named["name"], kind, labels=_texts(named["labels"]))
         else:
-            edges = found["edges"]
-            if edges is not None and not isinstance(edges, list):
-                raise ValueError("expected edges to be a list")
+            edges = named["edges"]
+            expect(edges is None or isinstance(edges, list), "edges to be a list")
             borders = None if edges is None else tuple(read(x) for x in edges)
-            made = cls(found["name"], kind, read(found["lo"]), read(found["hi"]), borders)
-        return made._with_missing(found["missing"], found["missing_code"])
+            attribute = cls(named["name"], kind, read(named["lo"]), read(named["hi"]), borders)
+        return attribute._with_missing(named["missing"], named["missing_code"])
 
     def _with_missing(self, missing: Any, code: object) -> Attribute:
         """This attribute with the wire's reading of missing values, where only the code of one is known."""
-        if missing not in MISSING:
-            raise ValueError(f"expected missing of {self.name} to be one of {', '.join(MISSING)}")
+        expect(missing in MISSING, f"missing of {self.name} to be one of {', '.join(MISSING)}")
         last = self.ordered_size
         if missing == "value":
             integer(code, f"missing_code of {self.name}", 0, last - 1)
-        elif code != (last if missing == "cell" else None) or isinstance(code, bool | float):
-            raise ValueError(f"expected another missing_code of {self.name} for missing={missing!r}")
+        else:
+            right = code == (last if missing == "cell" else None) and not isinstance(code, bool | float)
+            expect(right, f"another missing_code of {self.name} for missing={missing!r}")
         object.__setattr__(self, "missing", missing)
         object.__setattr__(self, "missing_code", code)
         return self
@@ -218,11 +214,9 @@ class Schema:
 
     def __post_init__(self) -> None:
         """Refuse none at all, too many, or two of the same name."""
-        if not 1 <= len(self.attributes) <= _MOST_ATTRIBUTES:
-            raise ValueError(f"expected 1 to {_MOST_ATTRIBUTES} attributes, got {len(self.attributes)}")
-        names = [a.name for a in self.attributes]
-        if len(set(names)) != len(names):
-            raise ValueError(f"expected attributes of different names, got {names}")
+        count, names = len(self.attributes), [a.name for a in self.attributes]
+        expect(1 <= count <= _MOST_ATTRIBUTES, f"1 to {_MOST_ATTRIBUTES} attributes, got {count}")
+        expect(len(set(names)) == count, f"attributes of different names, got {names}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -236,8 +230,7 @@ class Schema:
 
     def index(self, name: str) -> int:
         """The place of an attribute."""
-        if name not in self.names:
-            raise ValueError(f"expected an attribute among {', '.join(self.names)}, got {name!r}")
+        expect(name in self.names, f"an attribute among {', '.join(self.names)}, got {name!r}")
         return self.names.index(name)
 
     def record(self) -> Record:
@@ -251,11 +244,11 @@ class Schema:
     @classmethod
     def from_record(cls, record: object) -> Schema:
         """The schema behind its canonical form."""
-        found = fields(record, "type version attributes", "the schema")
-        if found["type"] != "schema" or not isinstance(found["attributes"], list):
-            raise ValueError("expected a schema record with a list of attributes")
-        integer(found["version"], "version", 1, 1)
-        return cls(tuple(Attribute.from_record(a) for a in found["attributes"]))
+        named = fields(record, "type version attributes", "the schema")
+        is_schema = named["type"] == "schema" and isinstance(named["attributes"], list)
+        expect(is_schema, "a schema record with a list of attributes")
+        integer(named["version"], "version", 1, 1)
+        return cls(tuple(Attribute.from_record(a) for a in named["attributes"]))
 
 
 def equal_edges(lo: Number, hi: Number, buckets: int) -> tuple[float, ...]:
@@ -325,15 +318,8 @@ _MOMENT = rf"{_DAY}([T ]{_CLOCK}(Z|[+-][0-9]{{2}}:[0-9]{{2}})?)?"
 
 
 def _match(pattern: str, value: object) -> str:
-    text = _text(value)
-    if not re.fullmatch(pattern, text):
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
         raise ValueError("another spelling")
-    return text
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
     return value
 
 
@@ -344,10 +330,10 @@ def _check_name(name: object, what: str = "the name of an attribute") -> None:
 
 def _real(text: object) -> float:
     try:
-        value = float(_text(text))
-    except (TypeError, ValueError):
-        raise ValueError("expected a decimal string in the bounds of a real attribute") from None
-    if repr(value + 0.0) != text:  # -0.0 is 0.0
+        value = float(text) if isinstance(text, str) else None
+    except ValueError:
+        value = None
+    if value is None or repr(value + 0.0) != text:  # -0.0 is 0.0
         raise ValueError("expected the shortest decimal string of a double in the bounds of a real attribute")
     return value
 

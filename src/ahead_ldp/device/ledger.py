@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
+from ahead_ldp.device.canonical import expect
 from ahead_ldp.device.entries import MOVES, Entry, LedgerBusy, LedgerRefused, Spent, State, Token
 from ahead_ldp.device.tokens import new_nonce
 
@@ -84,10 +85,7 @@ class Ledger:
 
     def check_view(self, campaign: str, wave: int, digest: str) -> None:
         """Remember what was seen of a wave; refuse if an earlier look showed something else."""
-        with self._transaction():
-            self._database.execute("INSERT OR IGNORE INTO view VALUES (?, ?, ?)", (campaign, wave, digest))
-            found = self._one("SELECT digest FROM view WHERE campaign = ? AND wave = ?", campaign, wave)
-        if found != (digest,):
+        if self._first("view", "digest", campaign, wave, digest) != digest:
             raise LedgerRefused("this wave was shown with other questions before")
 
     def token(self, campaign: str) -> Token:
@@ -96,29 +94,22 @@ class Ledger:
             self._database.execute(
                 "INSERT OR IGNORE INTO token (campaign, nonce) VALUES (?, ?)", (campaign, new_nonce())
             )
-            row = self._one("SELECT nonce, inverse, signature FROM token WHERE campaign = ?", campaign)
-        assert row is not None
-        return Token(row[0], None if row[1] is None else int(row[1], 16), row[2])
+            ((nonce, inverse, signature),) = self._all(
+                "SELECT nonce, inverse, signature FROM token WHERE campaign = ?", campaign
+            )
+        return Token(nonce, None if inverse is None else int(inverse, 16), signature)
 
     def keep_inverse(self, campaign: str, inverse: int) -> None:
         """Keep the blinding, so that an issuer's answer is not lost with a crash."""
-        with self._transaction():
-            self._database.execute("UPDATE token SET inverse = ? WHERE campaign = ?", (f"{inverse:x}", campaign))
+        self._change("UPDATE token SET inverse = ? WHERE campaign = ?", f"{inverse:x}", campaign)
 
     def keep_signature(self, campaign: str, signature: bytes) -> None:
         """Keep the issuer's signature; the blinding is no longer needed."""
-        with self._transaction():
-            self._database.execute(
-                "UPDATE token SET signature = ?, inverse = NULL WHERE campaign = ?", (signature, campaign)
-            )
+        self._change("UPDATE token SET signature = ?, inverse = NULL WHERE campaign = ?", signature, campaign)
 
     def keep_group(self, campaign: str, wave: int, drawn: str) -> str:
         """The group of a wave (0: of a panel): the first one ever drawn, whatever is drawn later."""
-        with self._transaction():
-            self._database.execute("INSERT OR IGNORE INTO membership VALUES (?, ?, ?)", (campaign, wave, drawn))
-            row = self._one("SELECT member FROM membership WHERE campaign = ? AND wave = ?", campaign, wave)
-        assert row is not None
-        return str(row[0])
+        return self._first("membership", "member", campaign, wave, drawn)
 
     def check_budget(
         self, campaign: str, fields: Iterable[str], epsilon: Fraction, limits: Mapping[str, Fraction]
@@ -151,8 +142,7 @@ class Ledger:
         names = set(fields)
         with self._transaction():
             self.check_budget(campaign, names, epsilon, limits)
-            found = self._one("SELECT state FROM report WHERE campaign = ?", campaign)
-            if found is not None and found[0] != State.RESERVED:
+            if self._one("SELECT state FROM report WHERE campaign = ?", campaign) not in (None, (State.RESERVED,)):
                 raise LedgerRefused("this campaign has its report already")
             self._database.executemany(
                 "INSERT OR IGNORE INTO charge VALUES (?, ?, ?)",
@@ -165,25 +155,17 @@ class Ledger:
 
     def keep_drawn(self, campaign: str, question: str, batch: bytes, not_before: int) -> None:
         """Put the exact bytes into the outbox: from here on they are this campaign's report, and no others."""
-        with self._transaction():
-            done = self._database.execute(
-                "UPDATE report SET state = ?, batch = ?, not_before = ?"
-                " WHERE campaign = ? AND question = ? AND state = ?",
-                (State.DRAWN, batch, not_before, campaign, question, State.RESERVED),
-            )
-            if done.rowcount != 1:
-                raise LedgerRefused("expected a report that is promised and not yet drawn")
+        sql = "UPDATE report SET state = ?, batch = ?, not_before = ? WHERE campaign = ? AND question = ? AND state = ?"
+        if self._change(sql, State.DRAWN, batch, not_before, campaign, question, State.RESERVED) != 1:
+            raise LedgerRefused("expected a report that is promised and not yet drawn")
 
     def move(self, campaign: str, state: State) -> None:
         """Take the report to its next state; a move that the protocol does not have is refused."""
         sources = [old for old, news in MOVES.items() if state in news]
         marks = ", ".join("?" for _ in sources)
-        with self._transaction():
-            done = self._database.execute(
-                f"UPDATE report SET state = ? WHERE campaign = ? AND state IN ({marks})", (state, campaign, *sources)
-            )
-            if done.rowcount != 1:
-                raise LedgerRefused(f"expected a report that can become {state.value}")
+        sql = f"UPDATE report SET state = ? WHERE campaign = ? AND state IN ({marks})"
+        if self._change(sql, state, campaign, *sources) != 1:
+            raise LedgerRefused(f"expected a report that can become {state.value}")
 
     def entry(self, campaign: str) -> Entry | None:
         """The report of a campaign, if one was ever promised."""
@@ -195,8 +177,8 @@ class Ledger:
 
     def outbox(self, now: int | None = None) -> list[Entry]:
         """Reports that are drawn and not acknowledged; with ``now`` only those whose time has come."""
-        found = self._entries("WHERE state IN (?, ?) AND batch IS NOT NULL", State.DRAWN, State.SENT)
-        return [entry for entry in found if now is None or entry.not_before <= now]
+        unsent = self._entries("WHERE state IN (?, ?) AND batch IS NOT NULL", State.DRAWN, State.SENT)
+        return [entry for entry in unsent if now is None or entry.not_before <= now]
 
     def spent(self) -> dict[str, Spent]:
         """What every field has been charged so far, for its owner to see."""
@@ -212,8 +194,7 @@ class Ledger:
 
     def keep_name(self, attribute: str, field: str) -> None:
         """Remember that what campaigns call ``attribute`` is the owner's ``field``."""
-        with self._transaction():
-            self._database.execute("INSERT OR REPLACE INTO name VALUES (?, ?)", (attribute, field))
+        self._change("INSERT OR REPLACE INTO name VALUES (?, ?)", attribute, field)
 
     @property
     def opted_out(self) -> bool:
@@ -233,8 +214,7 @@ class Ledger:
 
     def opt_in(self) -> None:
         """Answer again, within what the ledger still allows."""
-        with self._transaction():
-            self._database.execute("DELETE FROM choice WHERE name = 'opted_out'")
+        self._change("DELETE FROM choice WHERE name = 'opted_out'")
 
     def _entries(self, condition: str, *values: object) -> list[Entry]:
         columns = "campaign, state, wave, member, question, batch, not_before"
@@ -248,6 +228,18 @@ class Ledger:
     def _one(self, sql: str, *values: object) -> tuple | None:  # type: ignore[type-arg]
         return next(iter(self._all(sql, *values)), None)
 
+    def _change(self, sql: str, *values: object) -> int:
+        """One statement in a transaction of its own; how many rows it changed."""
+        with self._transaction():
+            return self._database.execute(sql, values).rowcount
+
+    def _first(self, table: str, column: str, campaign: str, wave: int, value: str) -> str:
+        """What was written first for a wave of a campaign: the value, unless another one was before it."""
+        with self._transaction():
+            self._database.execute(f"INSERT OR IGNORE INTO {table} VALUES (?, ?, ?)", (campaign, wave, value))
+            (row,) = self._all(f"SELECT {column} FROM {table} WHERE campaign = ? AND wave = ?", campaign, wave)
+        return str(row[0])
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with _refusing():
@@ -260,16 +252,15 @@ class Ledger:
                     self._database.execute("ROLLBACK")
 
     def _prepare(self) -> None:
-        found = self._one("PRAGMA user_version")
-        assert found is not None
-        if found[0] == 0:
+        ((version,),) = self._all("PRAGMA user_version")
+        if version == 0:
             for statement in _TABLES.split(";\n"):
                 if statement.strip():
                     self._database.execute(statement)
             self._database.execute(f"PRAGMA application_id = {_APPLICATION}")
             self._database.execute(f"PRAGMA user_version = {VERSION}")
-        elif found[0] != VERSION:
-            raise ValueError(f"expected a ledger of version {VERSION}, got version {found[0]}")
+        else:
+            expect(version == VERSION, f"a ledger of version {VERSION}, got version {version}")
 
 
 @contextmanager

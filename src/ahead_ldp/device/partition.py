@@ -9,11 +9,12 @@ from functools import lru_cache
 from itertools import pairwise, product
 from math import prod
 
-from ahead_ldp.device.canonical import Record, fields, integer
+from ahead_ldp.device.canonical import Record, expect, fields, integer
 from ahead_ldp.device.codes import Attribute
 
 Side = tuple[int, int]
 Box = tuple[Side, ...]
+_ONE_FLAG = "one flag, 0 or 1, for each node of the tree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,10 @@ class GridForm:
 
     def cells(self, axes: Sequence[Axis]) -> int:
         """How many cells there are; cuts that are no partition are refused."""
-        if len(self.cuts) != len(axes):
-            raise ValueError(f"expected cuts for {len(axes)} attributes, got {len(self.cuts)}")
+        expect(len(self.cuts) == len(axes), f"cuts for {len(axes)} attributes, got {len(self.cuts)}")
         for cuts, axis in zip(self.cuts, axes, strict=True):
-            if any(not 0 < cut < axis.size for cut in cuts) or any(a >= b for a, b in pairwise(cuts)):
-                raise ValueError(f"expected cuts to rise strictly inside 0..{axis.size}")
+            rise = all(0 < cut < axis.size for cut in cuts) and all(a < b for a, b in pairwise(cuts))
+            expect(rise, f"cuts to rise strictly inside 0..{axis.size}")
         return prod(len(cuts) + 1 for cuts in self.cuts)
 
     def cell(self, axes: Sequence[Axis], codes: Sequence[int]) -> int:
@@ -110,20 +110,16 @@ def _leaves(form: TreeForm, axes: tuple[Axis, ...]) -> tuple[Box, ...]:
     queue: list[Box] = [tuple((0, axis.size) for axis in axes)]
     leaves = []
     for i, flag in enumerate(form.flags):
-        if i >= len(queue) or flag not in "01":
-            raise ValueError("expected one flag, 0 or 1, for each node of the tree")
+        expect(i < len(queue) and flag in "01", _ONE_FLAG)
         box = queue[i]
         if flag == "0":
             leaves.append(box)
             continue
-        if all(hi - lo == 1 for lo, hi in box):
-            raise ValueError("expected no flag to cut a single code")
+        expect(any(hi - lo > 1 for lo, hi in box), "no flag to cut a single code")
         borders = [axis.parts(lo, hi, form.fanout) for axis, (lo, hi) in zip(axes, box, strict=True)]
-        if len(queue) + prod(len(b) - 1 for b in borders) > len(form.flags):  # before they take memory
-            raise ValueError("expected one flag, 0 or 1, for each node of the tree")
+        expect(len(queue) + prod(len(b) - 1 for b in borders) <= len(form.flags), _ONE_FLAG)  # before they take memory
         queue.extend(product(*(pairwise(b) for b in borders)))
-    if len(queue) != len(form.flags):
-        raise ValueError("expected one flag, 0 or 1, for each node of the tree")
+    expect(len(queue) == len(form.flags), _ONE_FLAG)
     return tuple(leaves)
 
 
@@ -132,12 +128,10 @@ def partition_from_record(record: object) -> PartitionForm:
     form = record.get("form") if isinstance(record, dict) else None
     if form == "grid":
         cuts = fields(record, "form cuts", "the partition")["cuts"]
-        if not isinstance(cuts, list) or not all(isinstance(c, list) for c in cuts):
-            raise ValueError("expected cuts to be a list of lists")
+        expect(isinstance(cuts, list) and all(isinstance(c, list) for c in cuts), "cuts to be a list of lists")
         return GridForm(tuple(tuple(integer(x, "a cut", 1) for x in c) for c in cuts))
     if form == "tree":
-        found = fields(record, "form fanout flags", "the partition")
-        if not isinstance(found["flags"], str) or not found["flags"]:
-            raise ValueError("expected flags to be a text of 0 and 1")
-        return TreeForm(integer(found["fanout"], "fanout", 2, 2**16), found["flags"])
+        tree = fields(record, "form fanout flags", "the partition")
+        expect(isinstance(tree["flags"], str) and tree["flags"] != "", "flags to be a text of 0 and 1")
+        return TreeForm(integer(tree["fanout"], "fanout", 2, 2**16), tree["flags"])
     raise ValueError("expected the form of a partition to be grid or tree")

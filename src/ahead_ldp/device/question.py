@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ahead_ldp.device.canonical import Record, check_digest, digest, fields, integer, parse_canonical
+from ahead_ldp.device.canonical import Record, check_digest, digest, expect, fields, integer, parse_canonical
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import exact_epsilon, parse_epsilon
 from ahead_ldp.device.frames import Header, Report
@@ -134,29 +134,22 @@ def check_question(data: bytes, schema: Schema, campaign: str, policy: Policy) -
 
 def _check(record: Record, schema: Schema, campaign: str, policy: Policy) -> Question:
     named = fields(record, _FIELDS, "the question")
-    if named["type"] != "question":
-        raise ValueError("expected a question")
+    expect(named["type"] == "question", "a question")
     integer(named["version"], "version", 1, 1)
-    if check_digest(named["campaign"], "campaign") != campaign:
-        raise ValueError("expected a question of the pinned campaign")
+    expect(check_digest(named["campaign"], "campaign") == campaign, "a question of the pinned campaign")
     check_digest(named["tallies"], "tallies")
-    if not isinstance(named["group"], str) or not named["group"]:
-        raise ValueError("expected group to be a text")
+    expect(isinstance(named["group"], str) and named["group"] != "", "group to be a text")
     names = named["attributes"]
-    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        raise ValueError("expected attributes to be a list of names")
+    is_list = isinstance(names, list) and names != [] and all(isinstance(name, str) for name in names)
+    expect(is_list, "attributes to be a list of names")
     asked = tuple(schema.index(name) for name in names)
-    if len(set(asked)) != len(asked):
-        raise ValueError("expected each attribute once")
+    expect(len(set(asked)) == len(asked), "each attribute once")
     epsilon = parse_epsilon(named["epsilon"])
-    if epsilon > exact_epsilon(policy.max_epsilon):
-        raise ValueError("expected epsilon within the device's limit")
+    expect(epsilon <= exact_epsilon(policy.max_epsilon), "epsilon within the device's limit")
     partition, law = partition_from_record(named["partition"]), law_from_record(named["oracle"])
-    if law.cells > policy.max_cells:
-        raise ValueError(f"expected at most {policy.max_cells} cells")
-    if partition.cells([Axis.of(schema.attributes[i]) for i in asked]) != law.cells:
-        raise ValueError("expected the oracle's cells to be the partition's")
-    if not law.is_private(epsilon):
-        raise ValueError("expected the oracle's integers to keep the declared epsilon")
+    expect(law.cells <= policy.max_cells, f"at most {policy.max_cells} cells")
+    cells = partition.cells([Axis.of(schema.attributes[i]) for i in asked])
+    expect(cells == law.cells, "the oracle's cells to be the partition's")
+    expect(law.is_private(epsilon), "the oracle's integers to keep the declared epsilon")
     wave = integer(named["wave"], "wave", 1, 10_000)
     return Question(schema, campaign, digest(record), wave, named["group"], epsilon, asked, partition, law)

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import gcd
+from typing import NamedTuple
 
-from ahead_ldp.device.canonical import check_digest
+from ahead_ldp.device.canonical import check_digest, expect
 from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.device.words import SystemWords, below
 
@@ -28,8 +29,7 @@ class TokenRefused(ValueError):
     """A signature is not the issuer's on this message."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublicKey:
+class PublicKey(NamedTuple):
     """The issuer's RSA key, as the campaign's record pins it."""
 
     n: int
@@ -56,16 +56,14 @@ def new_nonce() -> bytes:
 
 def report_id(nonce: bytes) -> bytes:
     """The report's name on the wire, from which nobody finds the nonce."""
-    if len(nonce) != NONCE_LENGTH:
-        raise ValueError(f"expected a nonce of {NONCE_LENGTH} bytes")
+    expect(len(nonce) == NONCE_LENGTH, f"a nonce of {NONCE_LENGTH} bytes")
     return hashlib.sha256(nonce).digest()[:ID_LENGTH]
 
 
 def encode_pss(message: bytes, bits: int) -> bytes:
     """EMSA-PSS-ENCODE (RFC 8017, Sec. 9.1.1) with SHA-384, MGF1 with SHA-384 and an empty salt."""
     length = (bits + 7) // 8
-    if length < _HASH_LENGTH + 2:
-        raise ValueError(f"expected a modulus of at least {8 * (_HASH_LENGTH + 2)} bits")
+    expect(length >= _HASH_LENGTH + 2, f"a modulus of at least {8 * (_HASH_LENGTH + 2)} bits")
     tail = hashlib.sha384(bytes(8) + hashlib.sha384(message).digest()).digest()
     plain = bytes(length - _HASH_LENGTH - 2) + b"\x01"
     masked = int.from_bytes(plain, "big") ^ int.from_bytes(_mask(tail, len(plain)), "big")
@@ -84,8 +82,7 @@ def blind(key: PublicKey, message: bytes) -> Blinded:
 def blind_with(key: PublicKey, message: bytes, inverse: int) -> Blinded:
     """Blinding with a given inverse of the factor: for test vectors. A device calls ``blind``."""
     encoded = _encoded(key, message)
-    if gcd(encoded, key.n) != 1:
-        raise ValueError("expected a message that shares no factor with the modulus")
+    expect(gcd(encoded, key.n) == 1, "a message that shares no factor with the modulus")
     factor = pow(inverse, -1, key.n)
     blinded = encoded * pow(factor, key.e, key.n) % key.n
     return Blinded(blinded.to_bytes(key.length, "big"), inverse)
@@ -110,8 +107,7 @@ def check_signature(key: PublicKey, message: bytes, signature: bytes) -> bytes:
 
 def group_number(signature: bytes, campaign: str, wave: int, total: int) -> int:
     """A number below ``total`` that neither the device nor the server can choose (docs/wire.md, "Groups")."""
-    if total < 1:
-        raise ValueError(f"expected the shares to add up to at least 1, got {total}")
+    expect(total >= 1, f"the shares to add up to at least 1, got {total}")
     key = hmac.digest(bytes.fromhex(check_digest(campaign, "campaign")), signature, "sha256")  # RFC 5869, extract
     limit = (1 << 64) // total * total
     info = f"ahead-ldp group 1 {wave}".encode("ascii")

@@ -119,11 +119,7 @@ def load(path: str | PathLike[str]) -> Estimate:
     A file that is not such a record is a ``ValueError``; one that gives other questions, another chain or other
     answers here is a ``ReplayMismatch``, and nothing comes of it.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ValueError(f"expected a readable file, got {str(path)!r}: {error}") from None
-    return estimate_from_record(_estimate_fields(parse_canonical(data.removesuffix(b"\n")), path))
+    return estimate_from_record(_estimate_fields(read_record(Path(path), "a readable file"), path))
 
 
 def estimate_from_record(record: Record) -> Estimate:

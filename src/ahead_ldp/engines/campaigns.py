@@ -10,14 +10,14 @@ estimate). After a crash the same command goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ahead_ldp.device.canonical import Record, fields
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.engines import archive
-from ahead_ldp.engines.counting import Engine, Result, complete
+from ahead_ldp.engines.counting import Engine, Result
 from ahead_ldp.engines.files import Asked, Questions
 from ahead_ldp.engines.layout import REPORTS, read_record, write_record
 from ahead_ldp.engines.local import LOCAL
@@ -88,7 +88,7 @@ def advance(
     where, stored = reports or str(root / REPORTS), root / "frozen" / f"{wave}.json"
     if stored.exists():  # a crash came between the list and the tallies: the list stands
         files, set_aside = _thaw(where, read_record(stored, _EXPECTED))
-        result = _count(engine, files, questions, dedup, quarantine=False)
+        result = engine.count(files, questions, dedup=dedup, verify=True)
         result.set_aside.update(set_aside)
     else:
         files = engine.find(where, f"wave={wave}")
@@ -97,7 +97,7 @@ def advance(
                 f"expected report files in {where}/wave={wave}, got none: put the reports of wave {wave} there, "
                 "or close the wave without any by --allow-empty"
             )
-        result = _count(engine, files, questions, dedup, quarantine)
+        result = engine.count(files, questions, dedup=dedup, quarantine=quarantine, verify=True)
         if unlisted := [file.name for file in result.files if file.entry is None]:
             raise ValueError(
                 f"expected a manifest, to freeze what is counted; {unlisted[0]} is in none: write files by ReportWriter"
@@ -118,12 +118,6 @@ def read_estimate(directory: str | Path) -> tuple[Estimate, int, bool]:
     session = open_campaign(root)
     archive.write_next(root, session)
     return session.finish(), len(session.history), not session.is_open
-
-
-def _count(engine: Engine, files: Sequence[ReportFile], questions: Questions, dedup: bool, quarantine: bool) -> Result:
-    if not files:
-        return Result(complete(questions, {}), ())
-    return engine.count(files, questions, dedup=dedup, quarantine=quarantine, verify=True)
 
 
 def _frozen_record(session: Session, result: Result) -> Record:

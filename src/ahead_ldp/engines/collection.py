@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -16,7 +15,6 @@ from ahead_ldp.device.frames import Header, encode_batch, split_batch
 from ahead_ldp.device.question import Policy, check_question
 from ahead_ldp.device.question import Question as DeviceQuestion
 from ahead_ldp.device.refusals import Reason, ReportRejected
-from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.oracles import Oracle, Tally
 from ahead_ldp.protocol.mechanism import Group, Mechanism
 from ahead_ldp.protocol.session import Session
@@ -28,23 +26,14 @@ Progress = Callable[[int, int], None]
 Keep = Callable[[int, str, bytes], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """A finished collection: the estimate, the session with its chain, and how many reports crossed the wire."""
-
-    estimate: Estimate
-    session: Session
-    reports: int
-
-
 def run_collection(
     mechanism: Mechanism,
     schema: Schema,
     people: Sequence[Person],
     progress: Progress | None = None,
     keep: Keep | None = None,
-) -> Collected:
-    """Ask every person once, wave by wave, with real reports: encode, frame, decode, check, count.
+) -> Session:
+    """Ask every person once, wave by wave, with real reports: encode, frame, decode, check, count. All waves are told.
 
     Groups and noise come from the operating system, so two runs differ. ``progress(done, all)`` is called as
     people answer, ``keep(wave, group, data)`` with the wire bytes of every batch.
@@ -71,8 +60,7 @@ def run_collection(
                     progress(done, len(people))
             tallies[group] = tally
         session.tell(tallies)
-    assert session.estimate is not None
-    return Collected(session.estimate, session, done)
+    return session
 
 
 def draw_groups(groups: Sequence[Group], n: int) -> dict[str, list[int]]:

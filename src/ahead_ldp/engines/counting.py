@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from ahead_ldp.engines.files import Asked, Questions
 from ahead_ldp.engines.manifests import ReportFile
@@ -12,6 +13,7 @@ from ahead_ldp.oracles import Tally
 from ahead_ldp.schema.arrays import Bools, Bytes
 
 K = TypeVar("K")
+V = TypeVar("V", Tally, "Counted")
 _SHOWN = 5
 
 
@@ -46,19 +48,15 @@ def count_rows(asked: Asked, payloads: Bytes, keep: Bools | None = None) -> Coun
 
 def count_shard(batches: Iterable[tuple[K, Asked, Bytes, Bools | None]]) -> dict[K, Counted]:
     """Count a shard: a run of (file, question, payloads, rows to keep), by file. A shard may hold parts of files."""
-    found: dict[K, Counted] = {}
-    for file, asked, payloads, keep in batches:
-        counted = count_rows(asked, payloads, keep)
-        found[file] = found[file] + counted if file in found else counted
-    return found
+    return merge((file, count_rows(asked, payloads, keep)) for file, asked, payloads, keep in batches)
 
 
-def merge(parts: Iterable[tuple[str, Tally]]) -> dict[str, Tally]:
-    """Tallies by question. Addition of integers: any order and any grouping give the same bits."""
-    found: dict[str, Tally] = {}
-    for question, tally in parts:
-        found[question] = found[question] + tally if question in found else tally
-    return found
+def merge(parts: Iterable[tuple[K, V]]) -> dict[K, V]:
+    """Sums by key: tallies by question, or counts by file. Integers: any order and grouping give the same bits."""
+    totals: dict[K, V] = {}
+    for key, part in parts:
+        totals[key] = totals[key] + part if key in totals else part
+    return totals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,12 +75,21 @@ class Result:
         return sum(tally.n for tally in self.tallies.values())
 
 
-class Engine(Protocol):
+@dataclass(frozen=True, slots=True)
+class Care:
+    """How files are counted: compare reports across them, set damaged ones aside, compare bytes with manifests."""
+
+    dedup: bool = True
+    quarantine: bool = False
+    verify: bool = False
+
+
+class Engine(ABC):
     """Where files are found and counted. Counting is ``count_shard`` and ``merge``, whatever schedules them."""
 
+    @abstractmethod
     def find(self, root: str, below: str = "") -> list[ReportFile]:
         """The report files below a folder, each with its manifest's entry; an empty list where there are none."""
-        ...
 
     def count(
         self,
@@ -99,7 +106,13 @@ class Engine(Protocol):
         leaves them out whole. With ``dedup`` reports are compared across all files. ``verify`` also compares every
         file's bytes with the digest in its manifest.
         """
-        ...
+        if not files:
+            return Result(complete(questions, {}), ())
+        return self.count_with(Care(dedup, quarantine, verify), files, questions)
+
+    @abstractmethod
+    def count_with(self, care: Care, files: Sequence[ReportFile], questions: Questions) -> Result:
+        """The tallies of at least one file."""
 
 
 def complete(questions: Questions, tallies: dict[str, Tally]) -> dict[str, Tally]:

@@ -1,17 +1,72 @@
-"""The device's laws over the streams of many rows: the same words in the same order, hence the same bytes."""
+"""Randomness of a table's rows: a function of the row's key under a secret of the holder, so a retry gives the same.
+
+A row's stream is the ChaCha20 keystream under BLAKE2b(job key; what for; context; row key). Nobody without the job key
+can tell it from independent uniform bytes. Devices have no such thing: they draw from the operating system.
+
+The device's laws run over the streams of many rows: the same words in the same order, hence the same bytes.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from math import log
+from typing import Any
 
 import numpy as np
 
+from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.device.laws import Law, SSLaw, UnaryLaw
-from ahead_ldp.engines.keyed import RowWords, keystream
+from ahead_ldp.device.words import below
 from ahead_ldp.schema.arrays import Bytes, Ints
 
+KEY_LENGTH = 32
+_START = bytes(16)  # counter and nonce: every stream has a key of its own
+_BLOCK = 64
 _WORDS = 1 << 20  # drawn at a time
+
+
+def row_secret(job_key: bytes, purpose: bytes, context: str, row_key: bytes) -> bytes:
+    """The key of one row's stream for one purpose in one context (a digest)."""
+    hashed = hashlib.blake2b(bytes.fromhex(context), key=job_key, digest_size=KEY_LENGTH, person=purpose)
+    hashed.update(row_key)
+    return hashed.digest()
+
+
+def keystream(secret: bytes, length: int) -> bytes:
+    """The first bytes of a row's stream."""
+    return bytes(_cipher(secret).update(bytes(length)))
+
+
+def _cipher(secret: bytes) -> Any:
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+    return Cipher(algorithms.ChaCha20(secret, _START), mode=None).encryptor()
+
+
+class RowWords:
+    """A row's stream as words, big-endian like the device's own; it does not end."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._stream, self._bytes, self._at = _cipher(secret), b"", 0
+
+    def take(self, bits: int) -> int:
+        """The next word of 32 or 64 bits."""
+        return int.from_bytes(self.take_bytes(bits // 8), "big")
+
+    def take_bytes(self, length: int) -> bytes:
+        """The next bytes."""
+        if self._at + length > len(self._bytes):
+            self._bytes = self._bytes[self._at :] + self._stream.update(bytes(max(_BLOCK, length)))
+            self._at = 0
+        self._at += length
+        return self._bytes[self._at - length : self._at]
+
+
+def place_row(job_key: bytes, campaign: str, row_key: bytes, shares: int) -> tuple[int, bytes]:
+    """A uniform number below ``shares``, which decides the row's group, and its report id."""
+    words = RowWords(row_secret(job_key, b"place", campaign, row_key))
+    return below(shares, words, 64), words.take_bytes(ID_LENGTH)
 
 
 def draw_reports(law: Law, codes: Ints, secrets: Sequence[bytes]) -> Bytes:  # (n,) -> (n, payload length)
@@ -50,11 +105,11 @@ def _subset(law: Law, code: int, secret: bytes) -> bytes:
     if not limit:
         return _one(law, code, secret)
     drawn = words[1:] if limit == 1 << law.bits else words[1:][words[1:] < np.uint64(limit)]
-    found = list(dict.fromkeys((drawn % np.uint64(others)).tolist()))[: law.w - own]
-    if len(found) < law.w - own:
+    chosen = list(dict.fromkeys((drawn % np.uint64(others)).tolist()))[: law.w - own]
+    if len(chosen) < law.w - own:
         return _one(law, code, secret)
     bits = np.zeros(law.cells, bool)
-    cells = np.array(found, np.int64)
+    cells = np.array(chosen, np.int64)
     bits[cells + (cells >= code)] = True
     bits[code] = own
     return np.packbits(bits, bitorder="little").tobytes()

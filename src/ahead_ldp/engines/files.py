@@ -102,26 +102,26 @@ def open_file(path: str, check_pages: bool = True) -> Any:
 def check_file(file: Any, questions: Questions) -> Asked:
     """The question that an open file answers; a file of anything else is ``Foreign``, with what differs."""
     schema = file.schema_arrow
-    told = {k.decode(): v.decode() for k, v in (schema.metadata or {}).items() if k.startswith(_PREFIX.encode())}
-    if not told:
+    written = {k.decode(): v.decode() for k, v in (schema.metadata or {}).items() if k.startswith(_PREFIX.encode())}
+    if not written:
         raise Foreign("no report file: its metadata do not name a campaign; write it with ReportWriter")
-    asked = questions.get(told.get(_PREFIX + "question", ""))
-    if asked is None or asked.metadata() != told:
-        raise Foreign(_difference(told, questions))
+    asked = questions.get(written.get(_PREFIX + "question", ""))
+    if asked is None or asked.metadata() != written:
+        raise Foreign(_difference(written, questions))
     if not schema.equals(file_schema(asked)):
         wanted = ", ".join(f"{f.name}: {f.type}" for f in file_schema(asked))
         raise Foreign(f"wrong schema: expected {wanted}; got {', '.join(f'{f.name}: {f.type}' for f in schema)}")
     return asked
 
 
-def _difference(told: Mapping[str, str], questions: Questions) -> str:
+def _difference(written: Mapping[str, str], questions: Questions) -> str:
     """The first thing in which no question agrees with the file."""
     left = [asked.metadata() for asked in questions.values()]
     for key in left[0] if left else ():
-        agree = [known for known in left if known[key] == told.get(key)]
+        agree = [known for known in left if known[key] == written.get(key)]
         if not agree:
             known = sorted({one[key] for one in left})
-            return f"of another {key.removeprefix(_PREFIX)}: {told.get(key)!r}, expected {' or '.join(known[:3])}"
+            return f"of another {key.removeprefix(_PREFIX)}: {written.get(key)!r}, expected {' or '.join(known[:3])}"
         left = agree
     return "of another question"
 

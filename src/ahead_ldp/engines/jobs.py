@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ahead_ldp.device.canonical import Record, fields, integer
-from ahead_ldp.engines.keyed import KEY_LENGTH
+from ahead_ldp.engines.draws import KEY_LENGTH
 from ahead_ldp.engines.layout import read_record, write_record
 
 _FIELDS = "type version id campaigns"

@@ -6,11 +6,12 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from ahead_ldp.engines.counting import Counted, Result, complete, count_shard, merge, refuse
+from ahead_ldp.engines.counting import Care, Counted, Engine, Result, complete, count_shard, merge, refuse
 from ahead_ldp.engines.dedup import LeftOut, Spill
 from ahead_ldp.engines.files import Asked, Damaged, Foreign, Questions, check_file, open_file, read_batches
 from ahead_ldp.engines.manifests import Entry, ReportFile, find_files, sha256_of
@@ -47,10 +48,10 @@ def count_files(
         left_out, duplicates, conflicts = LeftOut(), 0, 0
         if dedup:
             shards, left_out, duplicates, conflicts = _find_copies(shards, damaged, quarantine, pool)
-        numbered = list(enumerate(shards))
-        found = pool.map(lambda item: _attempt(lambda: _count(item[0], item[1], left_out, verify)), numbered)
+        count = partial(_attempt, partial(_count, left_out=left_out, verify=verify))
+        outcomes = pool.map(count, range(len(shards)), shards)
         tallies, done, total = [], 0, sum(s.rows for s in shards)
-        for shard, (counted, problem) in zip(shards, found, strict=True):
+        for shard, (counted, problem) in zip(shards, outcomes, strict=True):
             problem = problem or (counted.problem(_promised(shard)) if counted else None)
             if problem or counted is None:
                 if dedup:  # its reports have been weighed against the others'
@@ -70,9 +71,9 @@ def _promised(shard: _Shard) -> int:
     return shard.file.entry.rows if shard.file.entry else shard.rows
 
 
-def _attempt(run: Callable[[], T]) -> tuple[T | None, str | None]:
+def _attempt(run: Callable[[int, _Shard], T], number: int, shard: _Shard) -> tuple[T | None, str | None]:
     try:
-        return run(), None
+        return run(number, shard), None
     except Damaged as error:
         return None, str(error)
 
@@ -85,6 +86,7 @@ def _check(
     foreign: list[tuple[str, str]] = []
 
     def look(file: ReportFile) -> _Shard | Exception:
+        """A file in order, or what is wrong with it."""
         try:
             return _open(file, questions, verify)
         except (Damaged, Foreign) as error:
@@ -116,13 +118,14 @@ def _open(file: ReportFile, questions: Questions, verify: bool) -> _Shard:
 
 def _count(number: int, shard: _Shard, left_out: LeftOut, verify: bool) -> Counted:
     def batches() -> Iterator[tuple[int, Asked, Bytes, Bools | None]]:
+        """Its rows, with those to keep."""
         with open_file(shard.file.path, check_pages=verify) as opened:
             for batch in read_batches(opened, shard.asked):
                 keep = left_out.keep(number, batch.start, len(batch.payloads))
                 yield number, shard.asked, batch.payloads, keep
 
-    found = count_shard(batches())
-    return found.get(number) or Counted(0, 0, Tally.empty(shard.asked.oracle.outcomes))
+    by_file = count_shard(batches())
+    return by_file.get(number) or Counted(0, 0, Tally.empty(shard.asked.oracle.outcomes))
 
 
 def _find_copies(
@@ -132,22 +135,18 @@ def _find_copies(
     while True:
         with tempfile.TemporaryDirectory(prefix="ahead-dedup-") as folder:
             spill = Spill(Path(folder), sum(s.rows for s in shards))
-            found = list(pool.map(_spiller(spill), enumerate(shards)))
-            bad = [(s.file.name, why) for s, (_, why) in zip(shards, found, strict=True) if why]
+            attempts = list(pool.map(partial(_attempt, partial(_spill, spill=spill)), range(len(shards)), shards))
+            bad = [(s.file.name, why) for s, (_, why) in zip(shards, attempts, strict=True) if why]
             if bad:
                 damaged += bad
                 refuse([], damaged, quarantine)
-                shards = [s for s, (_, why) in zip(shards, found, strict=True) if not why]
+                shards = [s for s, (_, why) in zip(shards, attempts, strict=True) if not why]
                 continue
             left_out, duplicates, conflicts = LeftOut(), 0, 0
             for places, copies, differing in spill.resolve():
                 left_out.mark(places)
                 duplicates, conflicts = duplicates + copies, conflicts + differing
             return shards, left_out, duplicates, conflicts
-
-
-def _spiller(spill: Spill) -> Callable[[tuple[int, _Shard]], tuple[None, str | None]]:
-    return lambda item: _attempt(lambda: _spill(item[0], item[1], spill))
 
 
 def _spill(number: int, shard: _Shard, spill: Spill) -> None:
@@ -162,14 +161,16 @@ def _spill(number: int, shard: _Shard, spill: Spill) -> None:
         raise Damaged(problem)
 
 
-class LocalEngine:
+class LocalEngine(Engine):
     """This machine."""
 
     def find(self, root: str, below: str = "") -> list[ReportFile]:
         """See ``Engine``."""
         return find_files([root], below) if Path(root).exists() else []
 
-    count = staticmethod(count_files)
+    def count_with(self, care: Care, files: Sequence[ReportFile], questions: Questions) -> Result:
+        """See ``Engine``."""
+        return count_files(files, questions, **asdict(care))
 
 
 LOCAL = LocalEngine()

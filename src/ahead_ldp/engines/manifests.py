@@ -11,7 +11,6 @@ from ahead_ldp.device.canonical import Record, check_digest, fields, integer, pa
 from ahead_ldp.engines.layout import CAMPAIGN, REPORTS, write_record
 
 PATTERN = "_manifest*.json"  # readers of Parquet folders skip names that begin with an underscore
-_HASHED_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +28,11 @@ class Entry:
     @classmethod
     def from_record(cls, record: object) -> Entry:
         """The entry behind its canonical form."""
-        found = fields(record, "name rows sha256", "a file of the manifest")
-        name = str(found["name"])
+        stored = fields(record, "name rows sha256", "a file of the manifest")
+        name = str(stored["name"])
         if not name or name.startswith("/") or ".." in name.split("/"):
             raise ValueError(f"expected the name of a file below the manifest's folder, got {name!r}")
-        return cls(name, integer(found["rows"], "rows", 0), check_digest(found["sha256"], "sha256"))
+        return cls(name, integer(stored["rows"], "rows", 0), check_digest(stored["sha256"], "sha256"))
 
 
 def manifest_record(campaign: str, entries: Iterable[Entry]) -> Record:
@@ -45,10 +44,10 @@ def manifest_record(campaign: str, entries: Iterable[Entry]) -> Record:
 def parse_manifest(data: bytes, where: str) -> tuple[str, list[Entry]]:
     """Campaign and entries of a manifest."""
     try:
-        found = fields(parse_canonical(data.removesuffix(b"\n")), "type version campaign files", "the manifest")
-        if (found["type"], found["version"]) != ("reports", 1) or not isinstance(found["files"], list):
+        manifest = fields(parse_canonical(data.removesuffix(b"\n")), "type version campaign files", "the manifest")
+        if (manifest["type"], manifest["version"]) != ("reports", 1) or not isinstance(manifest["files"], list):
             raise ValueError("expected a manifest of reports of version 1")
-        return check_digest(found["campaign"], "campaign"), [Entry.from_record(x) for x in found["files"]]
+        return check_digest(manifest["campaign"], "campaign"), [Entry.from_record(x) for x in manifest["files"]]
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 
@@ -89,16 +88,16 @@ def find_files(paths: Sequence[str | Path], below: str = "") -> list[ReportFile]
     A campaign's directory stands for its reports. Manifests are looked for in a path and in the two folders above it.
     Where there is one, a file that it does not list is a problem, and so is one that it lists and that is gone.
     """
-    found: dict[str, ReportFile] = {}
-    for given in paths:
-        path = Path(given)
+    by_path: dict[str, ReportFile] = {}
+    for place in paths:
+        path = Path(place)
         if (path / CAMPAIGN).exists():
             path = path / REPORTS
         elif not path.exists():
             raise ValueError(f"expected report files, got {str(path)!r}: no such file or directory")
         for file in _below(path.resolve(), below):
-            found.setdefault(file.path, file)
-    return [found[path] for path in sorted(found)]
+            by_path.setdefault(file.path, file)
+    return [by_path[path] for path in sorted(by_path)]
 
 
 def some_files(paths: Sequence[str | Path], files: list[ReportFile]) -> list[ReportFile]:
@@ -147,8 +146,5 @@ def _shown(path: Path, start: Path) -> bool:
 
 def sha256_of(path: str) -> str:
     """The digest of a file's bytes."""
-    found = hashlib.sha256()
     with open(path, "rb") as file:
-        while data := file.read(_HASHED_AT_ONCE):
-            found.update(data)
-    return found.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

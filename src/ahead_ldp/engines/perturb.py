@@ -1,18 +1,24 @@
 """Clients in bulk: whoever holds a table answers for its rows, each with one report, exactly as a device would.
 
 Group, report id and noise of a row are a function of its key under the job's secret (``keyed``), so a repeated task
-writes the same bytes. A row answers in the one wave that asks its group.
+writes the same bytes. A row answers in the one wave that asks its group. On this machine every row
+is looked at first, then the reports are written.
 """
 
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
+import tempfile
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +27,13 @@ from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.question import Policy, Question, check_question
 from ahead_ldp.device.refusals import QuestionRefused
 from ahead_ldp.engines.archive import read_campaign, read_questions
-from ahead_ldp.engines.draws import draw_reports
+from ahead_ldp.engines.dedup import Spill
+from ahead_ldp.engines.draws import draw_reports, place_row, row_secret
 from ahead_ldp.engines.files import Asked
-from ahead_ldp.engines.keyed import place_row, row_secret
+from ahead_ldp.engines.jobs import Job
+from ahead_ldp.engines.layout import REPORTS
+from ahead_ldp.engines.manifests import sha256_of
+from ahead_ldp.engines.writer import ReportWriter
 from ahead_ldp.oracles import oracle_of_law
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.protocol.mechanism import Group
@@ -32,6 +42,10 @@ from ahead_ldp.schema.coding import encode
 
 _EXPECTED = "a campaign's directory"
 Columns = dict[str, NDArray[Any]]
+A = TypeVar("A")
+B = TypeVar("B")
+_MOST_ROWS = 10**7  # of a table, for which buckets are small
+_ENOUGH = 200_000  # rows from which on processes are worth their start
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +58,17 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An open wave as the holder answers it: everything a task needs but the secret."""
+    """An open wave as the holder answers it: everything a task needs but the secret.
+
+    ``columns`` are the table's, in the order of the attributes; ``row_key`` is the one beside them that names a row.
+    """
 
     schema: Schema
     campaign: str
-    wave: int
     groups: tuple[Group, ...]
+    wave: int
     questions: dict[str, Question]  # by group
-    columns: tuple[str, ...]  # of the table, in the order of the attributes
+    columns: tuple[str, ...]
     row_key: str
 
     @classmethod
@@ -78,7 +95,13 @@ class Plan:
             raise ValueError(f"expected {len(schema.names)} columns, one per attribute, got {len(names)}")
         if row_key in names:
             raise ValueError(f"expected a row key beside the values, got {row_key!r}, which is one of them")
-        return cls(schema, campaign, len(waves), mechanism.groups(schema), questions, names, row_key)
+        return cls(schema, campaign, mechanism.groups(schema), len(waves), questions, names, row_key)
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Refuse a table without a column that is needed."""
+        missing = [name for name in (self.row_key, *self.columns) if name not in names]
+        if missing:
+            raise ValueError(f"expected columns {self.row_key}, {', '.join(self.columns)}; got none for {missing[0]}")
 
     def digests(self) -> dict[str, str]:
         """The digest of each group's question."""
@@ -115,9 +138,7 @@ def answer_rows(plan: Plan, key: bytes, rows: Rows) -> dict[str, tuple[Bytes, By
 
 def rows_of(plan: Plan, batch: Any) -> Rows:
     """The rows of an Arrow batch or table. Errors name a column and a rule, never a value."""
-    missing = [name for name in (plan.row_key, *plan.columns) if name not in batch.schema.names]
-    if missing:
-        raise ValueError(f"expected columns {plan.row_key}, {', '.join(plan.columns)}; got none for {missing[0]}")
+    plan.check_columns(batch.schema.names)
     named = zip(plan.schema.attributes, plan.columns, strict=True)
     columns = {attribute.name: _array(batch.column(name), attribute) for attribute, name in named}
     return Rows(_keys(batch.column(plan.row_key), plan.row_key), columns)
@@ -189,9 +210,87 @@ def read_table(path: str | Path, plan: Plan, rows: int = 65_536) -> Iterator[Any
 def table_files(path: str | Path) -> list[Path]:
     """The files of a table, in order."""
     start = Path(path)
-    found = sorted(start.rglob("*.parquet")) if start.is_dir() else [start]
-    if not found or not found[0].exists():
+    files = sorted(start.rglob("*.parquet")) if start.is_dir() else [start]
+    if not files or not files[0].exists():
         raise ValueError(f"expected a table, a .parquet or .csv file or a folder of .parquet files, got {str(path)!r}")
-    if any(file.suffix not in (".parquet", ".csv") for file in found):
+    if any(file.suffix not in (".parquet", ".csv") for file in files):
         raise ValueError(f"expected a file ending in .parquet or .csv, got {str(path)!r}")
-    return found
+    return files
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What was done: the wave, reports by group, rows of the table, and whether the campaign has ended here."""
+
+    wave: int
+    reports: dict[str, int]
+    rows: int
+    ended: bool
+
+
+def answer_table(
+    directory: str | Path, table: str | Path, plan: Plan, job: Job, *, out: str | Path | None = None, processes: int = 1
+) -> Answered:
+    """Answer the open wave of a campaign's directory for the rows of a table; reports go to ``out`` or the directory.
+
+    Nothing is written unless every row can answer and every key is there once.
+    """
+    rows = _check_table(table, plan)
+    key = job.begin(plan.campaign, plan.columns, plan.wave, plan.digests(), fingerprint(table))
+    reports = dict.fromkeys(plan.questions, 0)
+    answer = partial(_answer, plan=plan, key=key)
+    with ReportWriter(Path(out or Path(directory) / REPORTS), name=job.name) as writer:
+        batches = read_table(table, plan)
+        for answered in map_items(answer, batches, processes if rows > _ENOUGH else 1):
+            for group, (ids, payloads) in answered.items():
+                writer.add(plan.asked(group), ids, payloads)
+                reports[group] += len(ids)
+    ended = job.done(plan.campaign, plan.wave, [group.id for group in plan.groups])
+    return Answered(plan.wave, reports, rows, ended)
+
+
+def _answer(batch: Any, plan: Plan, key: bytes) -> dict[str, tuple[Bytes, Bytes]]:
+    return answer_rows(plan, key, rows_of(plan, batch))
+
+
+def _check_table(table: str | Path, plan: Plan) -> int:
+    """How many rows there are, all of which can answer, with keys that differ."""
+    rows = 0
+    with tempfile.TemporaryDirectory(prefix="ahead-keys-") as folder:
+        spill = Spill(Path(folder), _MOST_ROWS)
+        for batch in read_table(table, plan):
+            prints = check_rows(plan, rows_of(plan, batch))
+            spill.add(0, rows, prints, prints, plan.campaign)
+            rows += len(prints)
+        copies = sum(again for _, again, _ in spill.resolve())
+    if copies:
+        raise ValueError(f"expected every key in {plan.row_key} once, got {copies} that stand there again")
+    if not rows:
+        raise ValueError(f"expected a table with rows, got none in {str(table)!r}")
+    return rows
+
+
+def fingerprint(table: str | Path) -> str:
+    """A digest of all bytes of a table."""
+    hashed = hashlib.sha256()
+    for path in table_files(table):
+        hashed.update(f"{path.name}:{sha256_of(str(path))}\n".encode())
+    return hashed.hexdigest()
+
+
+def map_items(function: Callable[[A], B], items: Iterable[A], processes: int = 1) -> Iterator[B]:
+    """The results in order, from so many processes; a few items are under way at a time, however many there are.
+
+    With more than one process the function must be importable, and items and results small enough to be sent.
+    """
+    if processes < 2:
+        yield from map(function, items)
+        return
+    waiting: deque[Future[B]] = deque()
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

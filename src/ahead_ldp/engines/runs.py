@@ -22,7 +22,7 @@ from ahead_ldp.device.refusals import ReportRejected
 from ahead_ldp.engines import archive
 from ahead_ldp.engines.collection import Person, Progress, decode_reports, run_collection
 from ahead_ldp.engines.files import ROWS_PER_GROUP, Asked, arrow
-from ahead_ldp.engines.layout import ESTIMATE, REPORTS, place, report_folder, write_record
+from ahead_ldp.engines.layout import REPORTS, place, report_folder, write_record
 from ahead_ldp.engines.local import count_files
 from ahead_ldp.engines.manifests import find_files
 from ahead_ldp.engines.writer import ReportWriter
@@ -57,11 +57,11 @@ def collect_run(
         with path.open("ab") as file:
             file.write(data[HEADER_LENGTH:] if known else data)  # one header for the whole file
 
-    collected = run_collection(mechanism, schema, people, progress, keep)
-    for after in collected.session.provenance.waves:
+    session = run_collection(mechanism, schema, people, progress, keep)
+    for after in session.provenance.waves:
         _write_wave(root, after, parquet)
-    collected.estimate.save(root / ESTIMATE)
-    return collected.estimate
+    archive.write_next(root, session)
+    return session.finish()
 
 
 def read_run(directory: str | PathLike[str], *, recount: bool = False) -> Estimate:

@@ -16,6 +16,7 @@ from ahead_ldp.protocol.mechanism import Group, Mechanism, Question
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
+MOST_CELLS = 2**20  # of a domain that is held as a histogram
 _DENSE = 2  # codes per person up to which people are counted by code, not looked up one by one
 
 
@@ -60,6 +61,12 @@ class Population:
         assert self.histogram is not None
         return int(self.histogram.sum())
 
+    def counted(self) -> Population:
+        """The same people as a histogram, which changes no law."""
+        assert self.records is not None
+        cells = np.ravel_multi_index(tuple(self.records.T), self.sizes)
+        return Population.of_histogram(np.bincount(cells, minlength=prod(self.sizes)).reshape(self.sizes))
+
     def divide(self, groups: Sequence[Group], rng: Generator) -> dict[str, Population]:
         """Every person draws a group by its share, whatever the value: AHEAD's user partition."""
         shares = np.array([g.share for g in groups], float)
@@ -92,6 +99,11 @@ class Population:
         marginal = self.histogram.sum(axis=others) if others else self.histogram
         order = np.argsort(np.argsort(attributes))
         return question.partition.aggregate(marginal.transpose(order))
+
+
+def is_counted(sizes: Sequence[int], n: int) -> bool:
+    """Whether a histogram of all combinations is the cheaper form of so many people."""
+    return prod(sizes) <= min(MOST_CELLS, 2 * n)
 
 
 def run_simulation(mechanism: Mechanism, schema: Schema, population: Population, rng: Generator) -> Estimate:

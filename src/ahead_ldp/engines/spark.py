@@ -3,6 +3,7 @@
 Partial counts stay apart by file until all parts of a file have come together and its rows match the manifest; only
 then are they added to the tally of their question, in a tree. Tasks that fail, are repeated or speculated count once,
 because Spark takes one result of each; counting itself is a function of the rows.
+Reports that came twice are found by their ids and hashes, which are shuffled; payloads never are.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ahead_ldp.engines.counting import Counted, Result, complete, count_shard, merge, refuse
-from ahead_ldp.engines.dedup import LeftOut
+from ahead_ldp.engines.counting import Care, Counted, Engine, Result, complete, count_shard, merge, refuse
+from ahead_ldp.engines.dedup import LeftOut, packed_rows
 from ahead_ldp.engines.files import Asked, Questions
 from ahead_ldp.engines.manifests import PATTERN, ReportFile, with_entries
-from ahead_ldp.engines.spark_copies import find_copies
 from ahead_ldp.engines.spark_session import java_error, on_tables, spark_session
 from ahead_ldp.oracles import Tally
 from ahead_ldp.schema.arrays import Bools, Bytes
@@ -30,9 +30,10 @@ _SUMS = "question int, problem string, n long, counts binary, files binary"
 _SETTLED = _SUMS + ", branch int"
 _BRANCHES = 32  # of the tree, below its root
 _FOREIGN, _PROBLEM = -1, -2
+_BITS = "file int, copies long, conflicts long, bits binary"
 
 
-class SparkEngine:
+class SparkEngine(Engine):
     """Spark, through a session of the caller's or one that is started."""
 
     def __init__(self, session: Any = None) -> None:
@@ -65,30 +66,22 @@ class SparkEngine:
                 names.append(name)
         return with_entries(base, names, manifests, _address(start).removeprefix(base).strip("/") or ".")
 
-    def count(
-        self,
-        files: Sequence[ReportFile],
-        questions: Questions,
-        *,
-        dedup: bool = True,
-        quarantine: bool = False,
-        verify: bool = False,
-    ) -> Result:
+    def count_with(self, care: Care, files: Sequence[ReportFile], questions: Questions) -> Result:
         """See ``Engine``."""
         damaged = [(file.name, file.problem) for file in files if file.problem]
-        refuse([], damaged, quarantine)
+        refuse([], damaged, care.quarantine)
         numbered = {i: file for i, file in enumerate(files) if not file.problem}
-        if verify:
+        if care.verify:
             damaged += self._changed(numbered)
         tallies, foreign, broken = self._tally(numbered, questions)
         damaged += broken
-        refuse(foreign, damaged, quarantine)
+        refuse(foreign, damaged, care.quarantine)
         bad = {name for name, _ in damaged}
         if broken or bad & {file.name for file in numbered.values()}:
             numbered = {i: file for i, file in numbered.items() if file.name not in bad}
             tallies, _, _ = self._tally(numbered, questions)
         duplicates = conflicts = 0
-        if dedup and numbered:
+        if care.dedup and numbered:
             left_out, duplicates, conflicts = find_copies(_read(self.session, numbered))
             if duplicates or conflicts:
                 tallies = self._without(numbered, questions, tallies, left_out)
@@ -107,9 +100,9 @@ class SparkEngine:
         parts = frame.mapInArrow(partial(_count_partition, asked=asked, only=only), _PARTS)
         settled = parts.groupBy("file").applyInArrow(on_tables(partial(_settle, promised=rows)), _SETTLED)
         sums = settled.groupBy("question", "branch").applyInArrow(on_tables(_add_up), _SUMS)
-        found = _collect(sums)
+        rows_of_sums = _collect(sums)
         tallies, foreign, damaged, seen = [], [], [], set()
-        for row in found:
+        for row in rows_of_sums:
             ids = np.frombuffer(row["files"], np.int32).tolist()
             seen.update(ids)
             if row["question"] == _FOREIGN:
@@ -143,8 +136,8 @@ class SparkEngine:
         if not names:
             return []
         loaded = self.session.read.format("binaryFile").load([file.path for file in listed])
-        found = _collect(loaded.select("path", F.sha2("content", 256).alias("sha256")))
-        changed = [file for row in found if (file := names[row["path"]]).entry and file.entry.sha256 != row["sha256"]]
+        hashed = _collect(loaded.select("path", F.sha2("content", 256).alias("sha256")))
+        changed = [file for row in hashed if (file := names[row["path"]]).entry and file.entry.sha256 != row["sha256"]]
         return [(file.name, "its bytes are not those of its manifest") for file in changed]
 
 
@@ -194,10 +187,10 @@ def _count_partition(batches: Iterator[Any], asked: Sequence[Asked], only: LeftO
     import pyarrow as pa
 
     odd: dict[tuple[int, int], Counted] = {}  # rows that cannot be counted at all
-    found = count_shard(run for batch in batches for run in _runs(batch, asked, only, odd))
+    counted = count_shard(run for batch in batches for run in _runs(batch, asked, only, odd))
     rows = [
         (*key, one.rows, one.invalid, one.tally.n, one.tally.counts.tobytes())
-        for part in (found, odd)
+        for part in (counted, odd)
         for key, one in part.items()
     ]
     yield pa.RecordBatch.from_pylist(
@@ -280,3 +273,42 @@ def _arrow_schema(columns: str) -> Any:
 
     kinds = {"int": pa.int32(), "long": pa.int64(), "string": pa.string(), "binary": pa.binary()}
     return pa.schema([(name, kinds[kind]) for name, kind in (column.split() for column in columns.split(", "))])
+
+
+def find_copies(frame: Any) -> tuple[LeftOut, int, int]:
+    """What to leave out of rows (report_id, payload, question, file, row), and how many are copies or in conflict.
+
+    The driver holds one bit per report, for the files that have something to leave out.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    place = F.struct("file", "row")
+    slim = frame.select(
+        "report_id", F.sha2(F.concat(F.encode("question", "UTF-8"), "payload"), 256).alias("hash"), "file", "row"
+    )
+    same = Window.partitionBy("report_id")
+    compared = slim.select(
+        "file",
+        "row",
+        (F.min("hash").over(same) != F.max("hash").over(same)).alias("conflict"),
+        (F.min(place).over(same) == place).alias("first"),
+    )
+    dropped = compared.where("conflict OR NOT first").select("file", "row", "conflict")
+    bits, copies, conflicts = {}, 0, 0
+    for row in dropped.groupBy("file").applyInArrow(on_tables(_pack), _BITS).collect():
+        bits[row["file"]] = np.frombuffer(row["bits"], np.uint8)
+        copies, conflicts = copies + row["copies"], conflicts + row["conflicts"]
+    return LeftOut(bits), copies, conflicts
+
+
+def _pack(table: Any) -> Any:
+    """The rows of one file to leave out, as bits."""
+    import pyarrow as pa
+
+    rows, conflict = table.column("row").to_numpy(), table.column("conflict").to_numpy()
+    file, differing = table.column("file")[0].as_py(), int(conflict.sum())
+    types = [pa.int32(), pa.int64(), pa.int64(), pa.binary()]
+    values = [file, len(rows) - differing, differing, packed_rows(rows).tobytes()]
+    arrays = [pa.array([value], kind) for value, kind in zip(values, types, strict=True)]
+    return pa.Table.from_arrays(arrays, names=["file", "copies", "conflicts", "bits"])

@@ -14,11 +14,10 @@ from typing import Any
 
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.engines.files import ROWS_PER_GROUP, arrow
-from ahead_ldp.engines.holding import Answered
 from ahead_ldp.engines.jobs import Job
 from ahead_ldp.engines.layout import report_folder
 from ahead_ldp.engines.manifests import Entry, manifest_name, manifest_record, parse_manifest
-from ahead_ldp.engines.perturb import Plan, answer_rows, check_rows, rows_of
+from ahead_ldp.engines.perturb import Answered, Plan, answer_rows, check_rows, rows_of
 from ahead_ldp.engines.writer import parquet_writer, report_table, rows_in_a_file
 
 _WRITTEN = "name string, rows long, sha256 string, group string"
@@ -36,10 +35,10 @@ def answer_frame(frame: Any, plan: Plan, job: Job, out: str, table: str) -> Answ
     _clear(system, root, plan, job.name)
     wanted = frame.select(plan.row_key, *plan.columns)
     task = partial(_answer_partition, plan=plan, key=key, out=out, name=job.name)
-    found = _run(wanted.mapInArrow(task, _WRITTEN).collect)
-    entries = [Entry(row["name"], row["rows"], row["sha256"]) for row in found]
+    written = _run(wanted.mapInArrow(task, _WRITTEN).collect)
+    entries = [Entry(row["name"], row["rows"], row["sha256"]) for row in written]
     _enter(system, root, job.name, plan.campaign, entries)
-    reports = {g: sum(row["rows"] for row in found if row["group"] == g) for g in plan.questions}
+    reports = {g: sum(row["rows"] for row in written if row["group"] == g) for g in plan.questions}
     ended = job.done(plan.campaign, plan.wave, [group.id for group in plan.groups])
     return Answered(plan.wave, reports, rows, ended)
 
@@ -48,19 +47,17 @@ def read_frame(session: Any, path: str) -> tuple[Any, str]:
     """A table that Spark reads (Parquet, or CSV with a header), and a digest of its files' names, sizes and times."""
     text = path.rstrip("/").endswith(".csv")  # all columns are texts: a key means the same to both engines
     frame = _run(lambda: session.read.csv(path, header=True) if text else session.read.parquet(path))
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     jvm = session._jvm.org.apache.hadoop.fs
     for name in sorted(frame.inputFiles()):
         place = jvm.Path(name)
         status = place.getFileSystem(session._jsc.hadoopConfiguration()).getFileStatus(place)
-        found.update(f"{name}:{status.getLen()}:{status.getModificationTime()}\n".encode())
-    return frame, found.hexdigest()
+        hashed.update(f"{name}:{status.getLen()}:{status.getModificationTime()}\n".encode())
+    return frame, hashed.hexdigest()
 
 
 def _check_frame(frame: Any, plan: Plan) -> int:
-    missing = [name for name in (plan.row_key, *plan.columns) if name not in frame.columns]
-    if missing:
-        raise ValueError(f"expected columns {plan.row_key}, {', '.join(plan.columns)}; got none for {missing[0]}")
+    plan.check_columns(frame.columns)
     wanted = frame.select(plan.row_key, *plan.columns)
     checked = wanted.mapInArrow(partial(_check_partition, plan=plan), "print binary, refused string")
     checked = checked.groupBy("print", "refused").count().groupBy("refused", "count").count()
@@ -115,6 +112,7 @@ class _Parts:
         self.written: list[dict[str, Any]] = []
 
     def add(self, table: Any) -> None:
+        """Take reports in, and write every part that they fill."""
         self.waiting.append(table)
         while sum(one.num_rows for one in self.waiting) >= self.most:
             whole = arrow().concat_tables(self.waiting)
@@ -122,6 +120,7 @@ class _Parts:
             self._put(whole.slice(0, self.most))
 
     def finish(self) -> list[dict[str, Any]]:
+        """Write the rest; what all parts are."""
         if any(one.num_rows for one in self.waiting):
             self._put(arrow().concat_tables(self.waiting))
         return self.written

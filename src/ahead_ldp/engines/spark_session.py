@@ -7,10 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+A = TypeVar("A")
+B = TypeVar("B")
 LEAST_JAVA = 17
 _EXTRA = "pip install 'ahead-ldp[batch,spark]'"
 _JAVA = (
@@ -74,7 +76,18 @@ def on_tables(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     import pyarrow
 
     def run(table: Any) -> Any:
+        """The function itself."""
         return function(table)
 
     run.__annotations__ = {"table": pyarrow.Table, "return": pyarrow.Table}
     return run
+
+
+def spark_map(function: Callable[[A], B], items: Sequence[A], session: Any = None) -> list[B]:
+    """The results in order, a Spark task for each item. The function must give the same for the same item."""
+    if not items:
+        return []
+    context = spark_session(session).sparkContext
+    numbered = context.parallelize(list(enumerate(items)), len(items))
+    results = numbered.map(lambda item: (item[0], function(item[1]))).collect()
+    return [result for _, result in sorted(results, key=lambda item: item[0])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -101,6 +101,7 @@ class _Parts:
         return sum(path.parent == self.folder for path in names)
 
     def add(self, ids: Bytes, payloads: Bytes) -> None:
+        """Take reports in; they are written a row group at a time."""
         for start in range(0, len(ids), ROWS_PER_GROUP):
             some = slice(start, start + ROWS_PER_GROUP)
             self._batches.append(report_table(self.asked, ids[some], payloads[some]))
@@ -109,6 +110,7 @@ class _Parts:
                 self.flush()
 
     def flush(self) -> None:
+        """Write what waits, into as many parts as it fills."""
         if not self._batches:
             return
         table = arrow().concat_tables(self._batches).combine_chunks()
@@ -118,7 +120,7 @@ class _Parts:
                 self.file = _HashedFile(self.folder / f".{self.stem}{self.number:05d}.unfinished", table.schema)
                 self._rows = 0
             some = min(table.num_rows, self.rows_per_file - self._rows)
-            self.file.write(table.slice(0, some))
+            self.file.write_table(table.slice(0, some))
             self._rows += some
             table = table.slice(some)
             if self._rows == self.rows_per_file:
@@ -126,12 +128,13 @@ class _Parts:
 
     def _end_part(self) -> None:
         assert self.file is not None
-        hidden, sha256 = self.file.path, self.file.close()
+        hidden, sha256 = self.file.path, self.file.end()
         final = self.folder / f"{self.stem}{self.number:05d}.parquet"
         self.done.append((hidden, final, Entry(final.relative_to(self.root).as_posix(), self._rows, sha256)))
         self.file, self.number = None, self.number + 1
 
     def finish(self) -> list[Entry]:
+        """End the last part and give all parts their names."""
         self.flush()
         if self.file is not None:
             self._end_part()
@@ -140,50 +143,46 @@ class _Parts:
         return [entry for _, _, entry in self.done]
 
     def abandon(self) -> None:
+        """Remove all parts."""
         if self.file is not None:
-            self.file.close()
+            self.file.end()
             self.file.path.unlink()
         for hidden, _, _ in self.done:
             hidden.unlink()
 
 
-class _HashedFile:
+class _HashedFile(io.RawIOBase):
     """A Parquet file under way, hashed as it is written."""
 
     def __init__(self, path: Path, schema: Any) -> None:
-        self.path, self._raw = path, path.open("wb")
-        self._sha256 = hashlib.sha256()
-        self._writer = parquet_writer(_Tee(self._raw.write, self._sha256.update), schema)
+        super().__init__()
+        self.path, self._raw, self._sha256 = path, path.open("wb"), hashlib.sha256()
+        self._writer = parquet_writer(self, schema)
 
-    def write(self, table: Any) -> None:
+    def write_table(self, table: Any) -> None:
+        """Add rows."""
         self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
 
-    def close(self) -> str:
+    def end(self) -> str:
+        """Finish the file, on the disk; its digest."""
         self._writer.close()
         self._raw.flush()
         os.fsync(self._raw.fileno())
         self._raw.close()
         return self._sha256.hexdigest()
 
-
-class _Tee(io.RawIOBase):
-    """A file object that hands what is written to two takers."""
-
-    def __init__(self, write: Callable[[bytes], Any], also: Callable[[bytes], Any]) -> None:
-        super().__init__()
-        self._takers, self._at = (write, also), 0
-
     def writable(self) -> bool:
+        """As Arrow asks."""
         return True
 
     def write(self, data: Any) -> int:
-        for take in self._takers:
-            take(data)
-        self._at += len(data)
-        return len(data)
+        """Bytes to the file and to the digest."""
+        self._sha256.update(data)
+        return self._raw.write(data)
 
     def tell(self) -> int:
-        return self._at
+        """Where it is."""
+        return self._raw.tell()
 
 
 def rows_in_a_file(asked: Asked) -> int:

@@ -24,7 +24,8 @@ from ahead_ldp.schema.registry import Registry
 
 __all__ = [
     "GRR", "HRR", "OLH", "ORACLES", "OUE", "SS", "SUE", "SW", "Choice", "Haar", "LinearOracle", "Moments", "Oracle",
-    "SupportOracle", "Tally", "choose_oracle", "linear_oracle", "make_oracle", "oracle_of_law",
+    "SupportOracle", "Tally", "adaptive_oracle", "choose_oracle", "linear_oracle", "make_oracle", "named_oracle",
+    "oracle_of_law",
 ]  # fmt: skip
 
 Epsilon = float | str | Fraction
@@ -62,6 +63,18 @@ def linear_oracle(name: str, epsilon: Epsilon, cells: int, among: tuple[str, ...
     if not isinstance(oracle, LinearOracle):
         raise ValueError(f"expected an oracle with an unbiased estimate, got {name!r}")
     return oracle
+
+
+def named_oracle(name: str, epsilon: Epsilon, cells: int) -> LinearOracle:
+    """``linear_oracle``, where "adaptive" is also a name: GRR or OLH, as WBLJ17 has it."""
+    if name == "adaptive":
+        return adaptive_oracle(epsilon, cells, ("grr", "olh"))
+    return linear_oracle(name, epsilon, cells)
+
+
+def adaptive_oracle(epsilon: Epsilon, cells: int, among: tuple[str, ...]) -> LinearOracle:
+    """The one of least variance at f = 0, the first of equals: GRR for cells < 3 exp(epsilon) + 2 (WBLJ17)."""
+    return min((linear_oracle(name, epsilon, cells) for name in among), key=lambda oracle: float(oracle.variance(1)))
 
 
 def oracle_of_law(law: Law | dict[str, object]) -> Oracle:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ahead_ldp.device.laws.haar import HaarLaw
+from ahead_ldp.device.laws.signs import HaarLaw
 from ahead_ldp.oracles.signs import SignOracle
 from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.schema.arrays import Floats, Ints

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ahead_ldp.device.laws.hadamard import HRRLaw
+from ahead_ldp.device.laws.signs import HRRLaw
 from ahead_ldp.oracles.base import LinearOracle, Moments
 from ahead_ldp.oracles.signs import SignOracle
 from ahead_ldp.oracles.tally import Tally

@@ -34,13 +34,13 @@ def plot_tree(estimate: Estimate, truth: ArrayLike | None = None, level: float =
         return _leaves_on_heat(estimate)
     figure = new_figure(7.2, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    found = draw_density(above, estimate, schema.attributes[0], truth, level)
+    answers = draw_density(above, estimate, schema.attributes[0], truth, level)
     above.set_title(title_of(estimate), loc="right", fontsize="small")
     above.set_xlabel("")
     mesh = _draw_levels(below, estimate)
     bar = figure.colorbar(mesh, ax=[above, below], label="people in a node, %", pad=0.01, aspect=35)
     bar.ax.yaxis.set_major_formatter("{x:g}")
-    footnote(figure, found, level=level)
+    footnote(figure, answers, level=level)
     return figure
 
 

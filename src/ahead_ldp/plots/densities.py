@@ -58,37 +58,37 @@ def plot_estimate(
         return _heat_maps(estimate, chosen, truth, ax)
     figure = new_figure() if ax is None else figure_of(ax)
     drawn = figure.add_subplot() if ax is None else ax
-    found = draw_density(drawn, estimate, chosen[0], truth, level)
+    answers = draw_density(drawn, estimate, chosen[0], truth, level)
     drawn.set_title(title_of(estimate), loc="right", fontsize="small")
     if ax is None:
-        footnote(figure, found, level=level)
+        footnote(figure, answers, level=level)
     return figure
 
 
 def draw_density(ax: Axes, estimate: Estimate, a: Attribute, truth: ArrayLike | None, level: float = 0.95) -> Answers:
     """Draw one attribute's density on some axes; the answers that were drawn come back."""
     ends = blocks(a.ordered_size, a.ordered_size if a.labels else _MOST_BINS)
-    found = estimate.answer_jointly(slices(estimate.schema, a.name, ends[:-1].astype(float), ends[1:].astype(float)))
+    answers = estimate.answer_jointly(slices(estimate.schema, a.name, ends[:-1].astype(float), ends[1:].astype(float)))
     borders = bin_borders(a, ends)
     height, what = _heights(a, borders)
-    (low, high), (all_low, all_high) = found.interval(level), found.interval(level, simultaneous=True)
+    (low, high), (all_low, all_high) = answers.interval(level), answers.interval(level, simultaneous=True)
     true = None if truth is None else np.add.reduceat(shares(truth, (a.size,))[: a.ordered_size], ends[:-1])
-    mark = "*" if found.bias_not_included.any() else ""
+    mark = "*" if answers.bias_not_included.any() else ""
     interval = f"{100 * level:g} % interval{mark}"
     if a.labels:
         middle = borders[:-1] + 0.5
-        ax.bar(middle, found.values * height, width=0.7, color=SKY, label="estimate")
+        ax.bar(middle, answers.values * height, width=0.7, color=SKY, label="estimate")
         for ends_of, width, name in (((low, high), 3.0, interval), ((all_low, all_high), 1.0, SIMULTANEOUS)):
-            error = np.abs(np.stack(ends_of) - found.values) * height
+            error = np.abs(np.stack(ends_of) - answers.values) * height
             ax.errorbar(
-                middle, found.values * height, error, fmt="none", ecolor=BLUE, elinewidth=width, capsize=3, label=name
+                middle, answers.values * height, error, fmt="none", ecolor=BLUE, elinewidth=width, capsize=3, label=name
             )
         if true is not None:
             ax.plot(middle, true * height, "D", color=VERMILLION, markersize=5, label="truth")
     else:
         for (bottom, top), alpha, name in (((all_low, all_high), 0.25, SIMULTANEOUS), ((low, high), 0.45, interval)):
             ax.stairs(top * height, borders, baseline=bottom * height, fill=True, color=SKY, alpha=alpha, label=name)
-        ax.stairs(found.values * height, borders, color=BLUE, linewidth=1.6, baseline=None, label="estimate")
+        ax.stairs(answers.values * height, borders, color=BLUE, linewidth=1.6, baseline=None, label="estimate")
         if true is not None:
             ax.stairs(true * height, borders, color=BLACK, linewidth=1.0, linestyle="--", baseline=None, label="truth")
     ax.set_ylim(bottom=0.0)
@@ -97,7 +97,7 @@ def draw_density(ax: Axes, estimate: Estimate, a: Attribute, truth: ArrayLike | 
     ax.set_ylabel(what)
     ax.spines[["top", "right"]].set_visible(False)
     legend_above(ax)
-    return found
+    return answers
 
 
 def bin_borders(a: Attribute, ends: Ints) -> Floats:
@@ -124,8 +124,8 @@ def _heat_maps(estimate: Estimate, chosen: list[Attribute], truth: ArrayLike | N
     panels = 2 if truth is not None and ax is None else 1
     figure = new_figure(5.4 * panels, 4.4) if ax is None else figure_of(ax)
     axes = [ax] if ax is not None else list(figure.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0])
-    ends, found = joint_shares(estimate, chosen)
-    pictures = [found]
+    ends, estimated = joint_shares(estimate, chosen)
+    pictures = [estimated]
     if panels == 2:
         assert truth is not None
         true = shares(truth, tuple(a.size for a in chosen))[tuple(slice(a.ordered_size) for a in chosen)]
@@ -149,8 +149,8 @@ def joint_shares(estimate: Estimate, chosen: list[Attribute]) -> tuple[list[Ints
     boxes[..., 1] = sizes
     for a, e, i in zip(chosen, ends, index, strict=True):
         boxes[:, estimate.schema.index(a.name)] = np.stack([e[i], e[i + 1]], axis=1)
-    found = estimate.answer(Workload(sizes, boxes, np.arange(len(boxes)), len(boxes)), errors=False)
-    return ends, found.values.reshape([e.size - 1 for e in ends])
+    answers = estimate.answer(Workload(sizes, boxes, np.arange(len(boxes)), len(boxes)), errors=False)
+    return ends, answers.values.reshape([e.size - 1 for e in ends])
 
 
 def draw_heat(ax: Axes, chosen: list[Attribute], ends: list[Ints], picture: Floats, top: float | None = None) -> Any:

@@ -95,7 +95,7 @@ def footnote(figure: Figure, *answers: Answers, level: float = 0.95) -> None:
 
 def shares(truth: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """True counts or shares of every code as shares."""
-    found = np.asarray(truth, float)
-    if found.shape != shape or not np.isfinite(found).all() or (found < 0).any() or not found.sum() > 0:
-        raise ValueError(f"expected truth to be counts or shares >= 0 of shape {shape}, got shape {found.shape}")
-    return found / found.sum()
+    counts = np.asarray(truth, float)
+    if counts.shape != shape or not np.isfinite(counts).all() or (counts < 0).any() or not counts.sum() > 0:
+        raise ValueError(f"expected truth to be counts or shares >= 0 of shape {shape}, got shape {counts.shape}")
+    return counts / counts.sum()

@@ -92,19 +92,48 @@ class Mechanism(ABC):
     @classmethod
     def from_record(cls, record: object) -> Self:
         """The mechanism behind its canonical form; another version is refused."""
-        found = fields(record, "name version epsilon choices", "the method")
-        if found["name"] != cls.name or found["version"] != cls.version:
-            raise ValueError(f"expected {cls.name} of version {cls.version}, got {found['name']} {found['version']}")
+        stored = fields(record, "name version epsilon choices", "the method")
+        if stored["name"] != cls.name or stored["version"] != cls.version:
+            raise ValueError(f"expected {cls.name} of version {cls.version}, got {stored['name']} {stored['version']}")
         names = [f.name for f in dataclasses.fields(cls) if f.name != "epsilon"]
-        choices = fields(found["choices"], " ".join(names), "the choices")
-        parse_epsilon(found["epsilon"])
-        return cls(epsilon=found["epsilon"], **{name: _read(choices[name]) for name in names})
+        choices = fields(stored["choices"], " ".join(names), "the choices")
+        parse_epsilon(stored["epsilon"])
+        return cls(epsilon=stored["epsilon"], **{name: _read(choices[name]) for name in names})
 
 
 def axes_of(schema: Schema, attributes: Sequence[int] | None = None) -> tuple[Axis, ...]:
     """The axes of some attributes, or of all."""
     chosen = range(len(schema.attributes)) if attributes is None else attributes
     return tuple(Axis.of(schema.attributes[i]) for i in chosen)
+
+
+def only_axis(schema: Schema, method: str) -> Axis:
+    """The axis of the only attribute; a ValueError where there are several."""
+    if len(schema.attributes) != 1:
+        raise ValueError(f"expected one attribute for {method}, got {len(schema.attributes)}")
+    return Axis.of(schema.attributes[0])
+
+
+def several_codes(schema: Schema) -> list[int]:
+    """The attributes with more than one code: there is nothing to ask about the others."""
+    return [a for a, size in enumerate(schema.sizes) if size > 1]
+
+
+def dotted(numbers: Sequence[int]) -> str:
+    """The id of a group from the attributes or levels that it is asked about."""
+    return ".".join(map(str, numbers))
+
+
+def check_choice(argument: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not among the named ones."""
+    if value not in allowed:
+        raise ValueError(f"expected {argument} to be one of {', '.join(allowed)}, got {value!r}")
+
+
+def check_count(argument: str, value: object, *, optional: bool = False) -> None:
+    """Refuse what is no positive integer; None is one where it is ``optional``."""
+    if not (optional and value is None) and (type(value) is not int or value < 1):
+        raise ValueError(f"expected {argument} to be a positive integer{' or None' * optional}, got {value!r}")
 
 
 def check_tallies(wave: Wave, tallies: Tallies) -> Tallies:
@@ -141,13 +170,13 @@ def tally_record(question: str, tally: Tally) -> Record:
 
 def tally_from_record(record: object, question: str) -> Tally:
     """The tally behind its canonical form, if it is of this question."""
-    found = fields(record, "type version question n counts", "the tally")
-    if (found["type"], found["version"], found["question"]) != ("tally", 1, question):
+    stored = fields(record, "type version question n counts", "the tally")
+    if (stored["type"], stored["version"], stored["question"]) != ("tally", 1, question):
         raise ValueError("expected a tally of version 1 of the question at hand")
-    counts = found["counts"]
+    counts = stored["counts"]
     if not isinstance(counts, list):
         raise ValueError(f"expected counts to be a list, got {type(counts).__name__}")
-    n = integer(found["n"], "n", 0)
+    n = integer(stored["n"], "n", 0)
     return Tally(n, np.array([integer(c, "every count", 0, n) for c in counts], np.int64))
 
 

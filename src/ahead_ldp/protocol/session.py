@@ -32,7 +32,7 @@ class Provenance:
 
     mechanism: Mechanism
     schema: Schema
-    given: str = ""  # the digest of a service's campaign, richer than our own
+    own_campaign: str = ""  # the digest of a service's record, richer than ours
     before: Provenance | None = None  # without the last wave
     wave: Wave = field(default_factory=dict)  # the last one that was answered
     tallies: Tallies = field(default_factory=dict)  # its answers
@@ -55,7 +55,7 @@ class Provenance:
     @cached_property
     def campaign(self) -> str:
         """The digest that every question carries."""
-        return self.given or digest(protocol.campaign_record(self.mechanism, self.schema))
+        return self.own_campaign or digest(protocol.campaign_record(self.mechanism, self.schema))
 
     @property
     def waves(self) -> tuple[Provenance, ...]:
@@ -82,7 +82,7 @@ class Provenance:
 
     def then(self, wave: Wave, tallies: Tallies) -> Provenance:
         """One wave more."""
-        return Provenance(self.mechanism, self.schema, self.given, self, wave, tallies)
+        return Provenance(self.mechanism, self.schema, self.own_campaign, self, wave, tallies)
 
     def question_records(self) -> dict[str, Record]:
         """The canonical forms of the last wave's questions, by group."""
@@ -147,7 +147,7 @@ class Session:
         self._advance(None)
 
     @classmethod
-    def told(cls, mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> Session:
+    def after(cls, mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> Session:
         """A session after these waves."""
         session = cls(mechanism, schema)
         for waves, tallies in enumerate(history):
@@ -157,38 +157,28 @@ class Session:
         return session
 
     @property
-    def campaign(self) -> str:
-        """The digest that every question carries."""
-        return self.provenance.campaign
-
-    @property
-    def frozen(self) -> str:
-        """The digest that binds everything told so far."""
-        return self.provenance.frozen
-
-    @property
-    def history(self) -> list[Tallies]:
-        """The tallies of the closed waves."""
-        return list(self.provenance.history)
-
-    @property
     def is_open(self) -> bool:
         """Whether questions wait for tallies."""
         return self.estimate is None
 
+    def question_records(self) -> dict[str, Record]:
+        """The canonical forms of the open questions, by group."""
+        return self.provenance.next_records(self.wave)
+
     @property
-    def number(self) -> int:
-        """The open wave, from 1; the last one when the run has ended."""
-        return len(self.provenance.waves) + self.is_open
+    def campaign(self) -> str:
+        """The digest that every question carries."""
+        return self.provenance.campaign
 
     def answered(self) -> list[tuple[Question, Tally]]:
         """Every question of the closed waves with its tally."""
         waves = self.provenance.waves
         return [(question, after.tallies[group]) for after in waves for group, question in after.wave.items()]
 
-    def question_records(self) -> dict[str, Record]:
-        """The canonical forms of the open questions, by group."""
-        return self.provenance.next_records(self.wave)
+    @property
+    def history(self) -> list[Tallies]:
+        """The tallies of the closed waves."""
+        return list(self.provenance.history)
 
     def tell(self, tallies: Tallies) -> None:
         """Close the wave with these tallies and go on to the next, or to the estimate."""
@@ -199,6 +189,11 @@ class Session:
         self._so_far = None
         self._advance(tallies)
 
+    @property
+    def frozen(self) -> str:
+        """The digest that binds everything told so far."""
+        return self.provenance.frozen
+
     def finish(self) -> Estimate:
         """The estimate from the waves told so far, later ones left empty. The session itself stays as it is."""
         if self.estimate is not None:
@@ -206,6 +201,11 @@ class Session:
         if self._so_far is None:
             self._so_far = finish(self.mechanism, self.schema, self.history).attach(self.provenance)
         return self._so_far
+
+    @property
+    def number(self) -> int:
+        """The open wave, from 1; the last one when the run has ended."""
+        return len(self.provenance.waves) + self.is_open
 
     def _advance(self, tallies: Tallies | None) -> None:
         try:
@@ -216,7 +216,7 @@ class Session:
 
 def finish(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies] = ()) -> Estimate:
     """The estimate from the waves told so far; the groups of later waves count as empty."""
-    session = Session.told(mechanism, schema, history)
+    session = Session.after(mechanism, schema, history)
     while session.estimate is None:
         session.tell({group: Tally.empty(question.oracle.outcomes) for group, question in session.wave.items()})
     return session.estimate
@@ -235,8 +235,8 @@ def replay(
     """
     session = Session(mechanism, schema, campaign)
     for number, stored in enumerate(stored_questions, start=1):
-        made = {group: canonical_bytes(record) for group, record in session.question_records().items()}
-        differ = sorted(g for g in set(made) | set(stored) if made.get(g) != stored.get(g))
+        recomputed = {group: canonical_bytes(record) for group, record in session.question_records().items()}
+        differ = sorted(g for g in set(recomputed) | set(stored) if recomputed.get(g) != stored.get(g))
         if differ:
             raise ReplayMismatch(
                 f"wave {number}: the questions of group {', '.join(differ)} are not the stored ones ({environment()})"

@@ -102,8 +102,8 @@ def _hockey_stick(c: Ints, epsilon: float, central: float) -> Floats:
     odds = (raised * w - (1 - w)) / (w - raised * (1 - w))  # k / (c + 1 - k) at which dP = e^central dQ
     least = np.ceil(odds * (c + 1) / (1 + odds))  # the first k that counts
     tail, shifted = binom.sf(least - 1, c, 0.5), binom.sf(least - 2, c, 0.5)  # P(A >= k), P(A >= k - 1)
-    found: Floats = (w * shifted + (1 - w) * tail) - raised * ((1 - w) * shifted + w * tail)
-    return np.maximum(found, 0.0)
+    excess: Floats = (w * shifted + (1 - w) * tail) - raised * ((1 - w) * shifted + w * tail)
+    return np.maximum(excess, 0.0)
 
 
 def _numerical(epsilon: float, n: int, delta: float) -> float:

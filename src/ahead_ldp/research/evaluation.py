@@ -13,7 +13,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -22,14 +22,12 @@ from numpy.typing import ArrayLike
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
-from ahead_ldp.engines.simulation import Population, run_simulation
+from ahead_ldp.engines.simulation import Population, is_counted, run_simulation
 from ahead_ldp.mechanisms import MECHANISMS, Epsilon, default_method, make_mechanism
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import Workload, true_answers, true_answers_from_records
-
-MOST_CELLS = 2**20  # of a domain that is held as a histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One repetition: mean squared error over the queries, and seconds by the clock."""
+    """One repetition: mean squared error over the queries, and seconds by the clock.
+
+    Building goes from the people to the estimate; the queries are all those of the workload.
+    """
 
     mse: float
     build_seconds: float
@@ -89,7 +90,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A method at one epsilon over all repetitions. Seconds are medians, so that a first, cold one does not count."""
+    """A method at one epsilon over all repetitions.
+
+    Seconds are medians, so that a first, cold one does not count.
+    """
 
     method: str
     settings: str
@@ -194,12 +198,7 @@ def measure(
 def people_of(codes: ArrayLike, sizes: Sequence[int]) -> Population:
     """People from records of codes (n, m): counted by cell where that is smaller, which changes no law."""
     people = Population.of_records(np.asarray(codes), sizes)
-    cells = prod(sizes)
-    if cells > min(MOST_CELLS, 2 * people.n):
-        return people
-    assert people.records is not None
-    flat = np.bincount(np.ravel_multi_index(tuple(people.records.T), tuple(sizes)), minlength=cells)
-    return Population.of_histogram(flat.reshape(tuple(sizes)))
+    return people.counted() if is_counted(sizes, people.n) else people
 
 
 def choose(

@@ -7,7 +7,7 @@ seen private data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from math import prod
 from typing import Any
@@ -18,13 +18,13 @@ from numpy.random import Generator
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.frames import ID_LENGTH
-from ahead_ldp.engines.simulation import Population, run_simulation
-from ahead_ldp.mechanisms.ahead.decomposition import Rules, threshold
+from ahead_ldp.engines.simulation import MOST_CELLS, Population, run_simulation
+from ahead_ldp.mechanisms.ahead.decomposition import GrownTrees, threshold
 from ahead_ldp.oracles import LinearOracle
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.protocol.mechanism import Mechanism, Question, axes_of
-from ahead_ldp.protocol.session import Provenance, Session
-from ahead_ldp.research.evaluation import MOST_CELLS, Spread, Task, run_trial, trial_rng, workload_rng
+from ahead_ldp.protocol.session import Provenance
+from ahead_ldp.research.evaluation import Spread, Task, run_trial, trial_rng, workload_rng
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import random_workload
 
@@ -51,7 +51,7 @@ class PlannedGroup:
 
     def record(self) -> dict[str, Any]:
         """As plain values."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,8 @@ class Prediction:
 
     def record(self) -> dict[str, Any]:
         """As plain values."""
-        mse = self.mse.record()
-        return {
-            "shape": self.shape,
-            "people": self.people,
-            "queries": self.queries,
-            "repeats": self.repeats,
-            "mse": mse,
-        }
+        sizes = {"queries": self.queries, "repeats": self.repeats}
+        return {"shape": self.shape, "people": self.people, **sizes, "mse": self.mse.record()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +93,14 @@ class Plan:
     @property
     def theta(self) -> tuple[float, float] | None:
         """The smallest and the largest threshold, for methods that have one."""
-        found = [group.theta for group in self.groups if group.theta is not None]
-        return (min(found), max(found)) if found else None
+        thetas = [group.theta for group in self.groups if group.theta is not None]
+        return (min(thetas), max(thetas)) if thetas else None
 
     @property
     def report_bytes(self) -> tuple[int, int] | None:
         """The shortest and the longest report on the wire, its random name included; ``None`` if nobody is asked."""
-        found = [group.report_bytes for group in self.groups]
-        return (min(found), max(found)) if found else None
+        lengths = [group.report_bytes for group in self.groups]
+        return (min(lengths), max(lengths)) if lengths else None
 
     @property
     def warnings(self) -> list[str]:
@@ -142,9 +136,7 @@ def plan(mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[i
     if users < 1:
         raise ValueError(f"expected users >= 1, got {users}")
     laid_out = lay_out(mechanism, schema, users)
-    total = len(SHAPES) * REPEATS
-    done = 0
-    predictions = []
+    predictions, done = [], 0
     for shape in SHAPES:
         people = reference_population(shape, schema.sizes, users, shape_rng(shape))
         task = Task.of(schema, people, random_workload(schema, QUERIES, workload_rng(SEED)))
@@ -153,7 +145,7 @@ def plan(mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[i
             errors.append(run_trial(task, mechanism, _trial_rng(mechanism, repetition)).mse)
             done += 1
             if progress:
-                progress(done, total)
+                progress(done, len(SHAPES) * REPEATS)
         predictions.append(Prediction(shape, people.n, Spread.of(errors)))
     return replace(laid_out, predictions=tuple(predictions))
 
@@ -165,22 +157,19 @@ def lay_out(mechanism: Mechanism, schema: Schema, users: int) -> Plan:
     assert isinstance(estimate.provenance, Provenance)
     groups = {group.id: group for group in mechanism.groups(schema)}
     everybody = sum(group.share for group in groups.values())
-    session, planned = Session(mechanism, schema), []
-    for wave, told in enumerate(estimate.provenance.history, start=1):
-        for name, question in session.wave.items():
-            expected = users * groups[name].share / everybody
-            planned.append(
-                PlannedGroup(
-                    id=name,
-                    wave=wave,
-                    share=groups[name].share,
-                    people=expected,
-                    cells=question.partition.cells,
-                    report_bytes=ID_LENGTH + question.oracle.report_bytes,
-                    theta=_theta(mechanism, schema, question, expected),
-                )
-            )
-        session.tell(told)
+    planned = [
+        PlannedGroup(
+            id=name,
+            wave=wave,
+            share=groups[name].share,
+            people=(expected := users * groups[name].share / everybody),
+            cells=question.partition.cells,
+            report_bytes=ID_LENGTH + question.oracle.report_bytes,
+            theta=_theta(mechanism, schema, question, expected),
+        )
+        for wave, after in enumerate(estimate.provenance.waves, start=1)
+        for name, question in after.wave.items()
+    ]
     return Plan(mechanism, schema, users, tuple(planned))
 
 
@@ -218,12 +207,11 @@ def _margin(shape: str, size: int) -> Floats:
 
 
 def _theta(mechanism: Mechanism, schema: Schema, question: Question, people: float) -> float | None:
-    rules = getattr(mechanism, "rules", None)
-    if not isinstance(rules, Rules) or not isinstance(question.oracle, LinearOracle):
+    if not isinstance(mechanism, GrownTrees) or not isinstance(question.oracle, LinearOracle):
         return None
-    root = Tree.root(axes_of(schema, question.attributes), rules.fanout)
+    root = Tree.root(axes_of(schema, question.attributes), mechanism.fanout)
     variance = float(question.oracle.variance(1)) / people
-    return float(threshold(variance, root.prospective_children[0], rules.scale))
+    return float(threshold(variance, root.prospective_children[0], mechanism.scale))
 
 
 def shape_rng(shape: str) -> Generator:

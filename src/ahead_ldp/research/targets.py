@@ -86,15 +86,12 @@ class Solution:
     @property
     def value(self) -> float:
         """The unknown's value: the smallest found for people and epsilon, the largest for buckets and attributes."""
-        case = self.forecast.case
-        found = {"users": case.users, "epsilon": case.epsilon}
-        found |= {"buckets": case.schema.sizes[0], "attributes": len(case.schema.sizes)}
-        return found[self.unknown]
+        return _value(self.forecast.case, self.unknown)
 
     def record(self) -> dict[str, Any]:
         """As plain values."""
-        found = {"unknown": self.unknown, "target": self.target, "reached": self.reached, "value": self.value}
-        return {**found, "forecast": self.forecast.record(), "tried": [f.record() for f in self.tried]}
+        head = {"unknown": self.unknown, "target": self.target, "reached": self.reached, "value": self.value}
+        return {**head, "forecast": self.forecast.record(), "tried": [f.record() for f in self.tried]}
 
 
 def forecast(case: Case, repeats: int = _REPEATS, shapes: Iterable[str] = SHAPES) -> Forecast:
@@ -104,11 +101,11 @@ def forecast(case: Case, repeats: int = _REPEATS, shapes: Iterable[str] = SHAPES
     mse, errors = {}, {}
     for shape in shapes:
         people = reference_population(shape, case.schema.sizes, case.users, shape_rng(shape))
-        task, found = Task.of(case.schema, people, workload), []
+        task, distances = Task.of(case.schema, people, workload), []
         for k in range(repeats):
             estimate = run_simulation(mechanism, case.schema, people, trial_rng(SEED, mechanism.name, case.epsilon, k))
-            found.append(estimate.answer(workload, errors=False).values - task.truth)
-        distance = np.abs(np.stack(found))
+            distances.append(estimate.answer(workload, errors=False).values - task.truth)
+        distance = np.abs(np.stack(distances))
         mse[shape], errors[shape] = float(np.mean(distance**2)), float(np.quantile(distance, LEVEL))
     return Forecast(case, mechanism.name, mse, errors)
 
@@ -138,12 +135,12 @@ def solve(case: Case, unknown: Unknown, target: float, progress: Progress | None
         return tried[-1]
 
     if unknown in ("users", "epsilon"):
-        found = _continuous(case, unknown, target, look)
+        best = _continuous(case, unknown, target, look)
     else:
-        found = _discrete(case, unknown, target, look)
-    if found is None:
+        best = _discrete(case, unknown, target, look)
+    if best is None:
         return Solution(unknown, target, False, min(tried, key=lambda f: f.error), tuple(tried))
-    return Solution(unknown, target, True, found, tuple(tried))
+    return Solution(unknown, target, True, best, tuple(tried))
 
 
 def _continuous(case: Case, unknown: Unknown, target: float, look: Callable[[Case], Forecast]) -> Forecast | None:
@@ -152,17 +149,17 @@ def _continuous(case: Case, unknown: Unknown, target: float, look: Callable[[Cas
     x, below, above, best = _value(case, unknown), least, most, None
     at_below, at_above = 0.0, 0.0
     for _ in range(_MOST_STEPS):
-        found = look(_with(case, unknown, x))
-        x = _value(found.case, unknown)
-        if found.error <= target:
-            above, at_above, best = x, found.error, found
+        seen = look(_with(case, unknown, x))
+        x = _value(seen.case, unknown)
+        if seen.error <= target:
+            above, at_above, best = x, seen.error, seen
         else:
             if x >= most:
                 return None
-            below, at_below = x, found.error
+            below, at_below = x, seen.error
         if best is not None and (above <= below * _CLOSE or above <= least):
             return best
-        leap = x * (found.error / target) ** power * (1.02 if found.error > target else 0.98)
+        leap = x * (seen.error / target) ** power * (1.02 if seen.error > target else 0.98)
         if at_below and at_above:  # both sides known: where a power law through them meets the target
             slope = log(at_above / at_below) / log(above / below)
             leap = below * exp(log(target / at_below) / slope) if slope < 0 else (below * above) ** 0.5
@@ -180,17 +177,17 @@ def _discrete(case: Case, unknown: Unknown, target: float, look: Callable[[Case]
         values = list(range(1, MOST_ATTRIBUTES + 1))
     best = None
     for value in values:
-        found = look(_with(case, unknown, value))
-        if found.error > target:
+        seen = look(_with(case, unknown, value))
+        if seen.error > target:
             break
-        best = found
+        best = seen
     return best
 
 
 def _value(case: Case, unknown: Unknown) -> float:
-    return {"users": case.users, "epsilon": case.epsilon}.get(
-        unknown, case.schema.sizes[0] if unknown == "buckets" else len(case.schema.sizes)
-    )
+    sizes = case.schema.sizes
+    values = {"users": case.users, "epsilon": case.epsilon, "buckets": sizes[0], "attributes": len(sizes)}
+    return values[unknown]
 
 
 def _with(case: Case, unknown: Unknown, value: float) -> Case:

@@ -35,7 +35,6 @@ from ahead_ldp.device.codes import (
 
 _MOST_BUCKETS = 2**16  # edges travel one by one
 _WHOLE = ("integer", "date", "time", "datetime")
-_DATES = ("date", "time", "datetime")
 
 
 # Constructors. `missing` is "refused", "cell", or the value that an absent one is counted as.
@@ -222,8 +221,8 @@ def parse_attribute(spec: str) -> Attribute:
 
 
 def _split_missing(rest: str) -> tuple[str, str]:
-    body, found, missing = rest.rpartition(",missing=")
-    return (body, missing.strip()) if found else (rest, "refused")
+    body, mark, missing = rest.rpartition(",missing=")
+    return (body, missing.strip()) if mark else (rest, "refused")
 
 
 def _from_table(table: Mapping[str, Any], where: str) -> Attribute:
@@ -253,16 +252,18 @@ def load_schema(path: str | PathLike[str]) -> Schema:
     """The schema in a file: ``[[attribute]]`` tables in .toml, else the canonical record as JSON."""
     try:
         text = Path(path).read_text("utf-8")
-        found = tomllib.loads(text) if Path(path).suffix == ".toml" else json.loads(text)
+        parsed = tomllib.loads(text) if Path(path).suffix == ".toml" else json.loads(text)
     except (OSError, ValueError) as error:
         raise ValueError(f"expected a readable schema file, got {str(path)!r}: {error}") from None
-    return _from_toml(found, str(path)) if Path(path).suffix == ".toml" else Schema.from_record(found)
+    return _from_toml(parsed, str(path)) if Path(path).suffix == ".toml" else Schema.from_record(parsed)
 
 
-def _from_toml(found: Mapping[str, Any], where: str) -> Schema:
-    tables = found.get("attribute")
-    if set(found) != {"attribute"} or not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-        raise ValueError(f"expected [[attribute]] tables and nothing else in {where}, got {', '.join(found) or 'none'}")
+def _from_toml(parsed: Mapping[str, Any], where: str) -> Schema:
+    tables = parsed.get("attribute")
+    if set(parsed) != {"attribute"} or not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+        raise ValueError(
+            f"expected [[attribute]] tables and nothing else in {where}, got {', '.join(parsed) or 'none'}"
+        )
     return Schema(tuple(_from_table(t, f"table {i} of {where}") for i, t in enumerate(tables, start=1)))
 
 

@@ -16,9 +16,6 @@ from ahead_ldp.device.refusals import ValueRefused
 from ahead_ldp.schema.arrays import Bools, Ints
 from ahead_ldp.schema.attributes import spoken, start_of
 
-_WHOLE = ("integer", "date", "time", "datetime")
-_DATES = ("date", "time", "datetime")
-
 
 def encode(schema: Schema, columns: Mapping[str, Any] | Sequence[Any] | NDArray[Any]) -> Ints:
     """Codes (n, m) of n records, the same as the device's one by one.
@@ -28,7 +25,7 @@ def encode(schema: Schema, columns: Mapping[str, Any] | Sequence[Any] | NDArray[
     so whole floats and midnights are accepted. Errors name the attribute, the rule and how many rows break it,
     never a value.
     """
-    arrays = [_array(a.name, c) for a, c in zip(schema.attributes, _in_order(schema, columns), strict=True)]
+    arrays = [column_array(a.name, c) for a, c in zip(schema.attributes, _in_order(schema, columns), strict=True)]
     if len({a.size for a in arrays}) > 1:
         lengths = ", ".join(f"{name} {a.size}" for name, a in zip(schema.names, arrays, strict=True))
         raise ValueError(f"expected columns of the same length, got {lengths}")
@@ -49,17 +46,20 @@ def _in_order(schema: Schema, columns: Any) -> list[Any]:
     return list(columns)
 
 
-def _array(name: str, column: Any) -> NDArray[Any]:
-    if isinstance(column, list | tuple):  # np.asarray would turn a mixture into text
-        kinds = set(map(type, column))
-        array = np.asarray(column) if kinds in ({int}, {float}) else np.empty(len(column), dtype=object)
-        if array.dtype == object:
-            array = np.empty(len(column), dtype=object)
-            array[:] = column
-    else:
-        array = np.asanyarray(column)
+def column_array(name: str, values: Any) -> NDArray[Any]:
+    """A column as an array of one dimension."""
+    array = object_array(values) if isinstance(values, list | tuple) else np.asanyarray(values)
     if array.ndim != 1:
         raise ValueError(f"expected the column {name} to have one dimension, got {array.ndim}")
+    return array
+
+
+def object_array(values: Sequence[Any]) -> NDArray[Any]:
+    """A list as it is: numbers as numbers, anything mixed or with nulls as objects, which NumPy would turn to text."""
+    if values and set(map(type, values)) in ({int}, {float}):
+        return np.asarray(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
     return array
 
 
@@ -80,12 +80,12 @@ def _missing(column: NDArray[Any]) -> Bools:
     masked = np.ma.getmaskarray(column)
     plain = np.asarray(column)
     if plain.dtype.kind == "O":
-        found = np.fromiter((_is_missing(x) for x in plain), dtype=bool, count=plain.size)
+        absent = np.fromiter((_is_missing(x) for x in plain), dtype=bool, count=plain.size)
     elif plain.dtype.kind in "fcmM":
-        found = np.isnan(plain) if plain.dtype.kind in "fc" else np.isnat(plain)
+        absent = np.isnan(plain) if plain.dtype.kind in "fc" else np.isnat(plain)
     else:
-        found = np.zeros(plain.size, dtype=bool)
-    both: Bools = masked | found
+        absent = np.zeros(plain.size, dtype=bool)
+    both: Bools = masked | absent
     return both
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.schema.arrays import Ints
-from ahead_ldp.schema.coding import encode
+from ahead_ldp.schema.coding import column_array, encode, object_array
 
 Columns = dict[str, NDArray[Any]]
 
@@ -41,7 +41,7 @@ def read_columns(source: Any, columns: Sequence[str] | None = None, text: Collec
     if isinstance(source, np.ndarray):
         return _from_array(source, columns)
     if isinstance(source, Mapping):
-        return {name: _column(name, source[name]) for name in _chosen(list(source), columns)}
+        return {name: column_array(name, source[name]) for name in _chosen(list(source), columns)}
     return _from_frame(source, columns)
 
 
@@ -61,25 +61,9 @@ def _chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
     return list(columns)
 
 
-def _column(name: str, values: Any) -> NDArray[Any]:
-    array = _objects(values) if isinstance(values, list | tuple) else np.asanyarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"expected the column {name} to have one dimension, got {array.ndim}")
-    return array
-
-
-def _objects(values: Sequence[Any]) -> NDArray[Any]:
-    """A list as it is: numbers as numbers, anything mixed or with nulls as objects."""
-    if values and set(map(type, values)) in ({int}, {float}):
-        return np.asarray(values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
 def _from_array(array: NDArray[Any], columns: Sequence[str] | None) -> Columns:
     if array.dtype.names is not None:
-        return {name: _column(name, array[name]) for name in _chosen(array.dtype.names, columns)}
+        return {name: column_array(name, array[name]) for name in _chosen(array.dtype.names, columns)}
     if array.ndim not in (1, 2):
         raise ValueError(f"expected an array of one or two dimensions, got {array.ndim}")
     parts = [array] if array.ndim == 1 else list(array.T)
@@ -108,7 +92,7 @@ def _from_series(series: Any) -> NDArray[Any]:
     if series.dtype.is_numeric() or series.dtype in (nw.Date, nw.Datetime):
         array: NDArray[Any] = series.to_numpy()
         return array
-    return _objects(series.to_list())  # to_numpy fills the nulls of an Arrow dictionary with other categories
+    return object_array(series.to_list())  # to_numpy fills the nulls of an Arrow dictionary with other categories
 
 
 def _read_file(path: Path, columns: Sequence[str] | None, text: Collection[str]) -> Columns:

@@ -75,7 +75,7 @@ class _Tokens:
     """The words and marks of a query, read from the left; a quoted word is never a keyword."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.found, at = text, list[tuple[str, str]](), 0
+        self.text, self.left, at = text, list[tuple[str, str]](), 0
         end = len(text.rstrip())
         while at < end:
             token = _TOKEN.match(text, at)
@@ -83,12 +83,12 @@ class _Tokens:
                 raise self.error(f"no {text[at:].lstrip()[0]!r} outside quotes")
             quoted, mark, bare = token["quoted"], token["mark"], token["bare"]
             if quoted is not None:
-                self.found.append(("word", re.sub(r"\\(.)", r"\1", quoted[1:-1])))
+                self.left.append(("word", re.sub(r"\\(.)", r"\1", quoted[1:-1])))
             else:
                 is_mark = mark is not None or bare in _KEYWORDS
-                self.found.append(("mark" if is_mark else "word", mark or bare))
+                self.left.append(("mark" if is_mark else "word", mark or bare))
             at = token.end()
-        self.found.reverse()
+        self.left.reverse()
 
     def error(self, rule: str) -> ValueError:
         """What to raise where the rule is broken."""
@@ -96,15 +96,15 @@ class _Tokens:
 
     def word(self, what: str) -> str:
         """The next token, which must be a word."""
-        if not self.found or self.found[-1][0] != "word":
+        if not self.left or self.left[-1][0] != "word":
             raise self.error(what)
-        return self.found.pop()[1]
+        return self.left.pop()[1]
 
     def mark(self, *choices: str) -> str:
         """The next token, which must be one of these marks."""
-        if not self.found or self.found[-1][0] != "mark" or self.found[-1][1] not in choices:
+        if not self.left or self.left[-1][0] != "mark" or self.left[-1][1] not in choices:
             raise self.error(" or ".join(choices))
-        return self.found.pop()[1]
+        return self.left.pop()[1]
 
 
 def parse_query(text: str) -> Query:
@@ -118,7 +118,7 @@ def parse_query(text: str) -> Query:
         name = tokens.word("the name of an attribute")
         new = _parse_condition(tokens)
         conditions[name] = _both(tokens, name, conditions[name], new) if name in conditions else new
-        if not tokens.found:
+        if not tokens.left:
             return Query(conditions)
         tokens.mark("and")
 
@@ -133,7 +133,7 @@ def _parse_condition(tokens: _Tokens) -> Any:
     if mark != "in":
         value = tokens.word(f"a value after {mark}")
         return (value if mark != "<=" else None, value if mark != ">=" else None)
-    if tokens.found and tokens.found[-1] == ("mark", "{"):
+    if tokens.left and tokens.left[-1] == ("mark", "{"):
         tokens.mark("{")
         values = {tokens.word("a value in the set")}
         while tokens.mark(",", "}") == ",":

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from ahead_ldp.mechanisms.adaptive.cell_estimates import CellData, CellEstimates, from_zero
-from ahead_ldp.mechanisms.adaptive.heaps import _scores, with_heaps
+from ahead_ldp.mechanisms.adaptive.heaps import with_heaps
 from ahead_ldp.mechanisms.adaptive.log_linear import LogLinear, Model, fit
+from ahead_ldp.mechanisms.adaptive.score_tests import Residuals
 from ahead_ldp.mechanisms.adaptive.smooth_density import _basis, smooth_density
 
 D = 128
@@ -102,6 +103,6 @@ def test_scores_are_those_of_a_dense_computation():
     taken = (data.jacobian(law.basis, share) @ law.spread).T @ effect
     information = (effect**2).sum(axis=0) - (taken**2).sum(axis=0)
     pull = effect.T @ data.residual(share)
-    score, more = _scores(data, law)
+    score, more = Residuals.of(data, law).of_places()
     np.testing.assert_allclose(score, pull / np.sqrt(information), rtol=1e-6)
     np.testing.assert_allclose(more, pull / information, rtol=1e-6)

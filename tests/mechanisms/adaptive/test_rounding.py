@@ -5,7 +5,8 @@ import pytest
 
 from ahead_ldp.mechanisms.adaptive.cell_estimates import CellData, CellEstimates, from_zero
 from ahead_ldp.mechanisms.adaptive.log_linear import LogLinear, Model, fit
-from ahead_ldp.mechanisms.adaptive.rounding import Comb, _Residuals, rounded
+from ahead_ldp.mechanisms.adaptive.rounding import Comb, comb_scores, rounded
+from ahead_ldp.mechanisms.adaptive.score_tests import Residuals
 from ahead_ldp.mechanisms.adaptive.smooth_density import _basis, smooth_density
 
 D = 400
@@ -98,7 +99,7 @@ def test_scores_are_those_of_a_dense_computation():
     smooth = data.jacobian(law.basis, x) @ law.spread
     information = (effect**2).sum(axis=0) - ((smooth.T @ effect) ** 2).sum(axis=0)
     pull = effect.T @ data.residual(x)
-    score, height = _Residuals.of(data, law).scores(combs)
+    score, height = comb_scores(Residuals.of(data, law), combs)
     assert borders[-1] == D
     np.testing.assert_allclose(score, pull / np.sqrt(information), rtol=1e-9)
     np.testing.assert_allclose(height, pull / information, rtol=1e-9)

@@ -10,7 +10,7 @@ from ahead_ldp.mechanisms.adaptive.cell_estimates import CellData, CellEstimates
 from ahead_ldp.mechanisms.adaptive.tree_shrinkage import (
     EVEN,
     HEAPED,
-    PLACES,
+    SIDES,
     SMOOTH,
     WIDTHS,
     Departures,
@@ -18,9 +18,9 @@ from ahead_ldp.mechanisms.adaptive.tree_shrinkage import (
     Levels,
     _propagate,
     descend,
-    doubted,
     parts,
     shrink,
+    widened_posterior,
 )
 from tests.support import examples
 
@@ -87,8 +87,8 @@ def test_effects_of_departures_are_those_of_the_masses(seed):
     data, _, base = measured(seed)
     tree = Bisection.of(data.borders, base)
     law, rng = Departures.of(data, tree, base), np.random.default_rng(seed)
-    moved = rng.uniform(-1e-4, 1e-4, law.places.size)
-    curve = descend(tree, base, law.places, moved)
+    moved = rng.uniform(-1e-4, 1e-4, law.nodes.size)
+    curve = descend(tree, base, law.nodes, moved)
     effect = (law.raised[data.last] - law.raised[data.first]) * data.root[:, None]
     np.testing.assert_allclose(data.seen(curve) - data.seen(base), effect @ moved, atol=1e-12)
     np.testing.assert_allclose(law.gram, (effect.T @ effect).toarray(), rtol=1e-9, atol=1e-9)
@@ -106,8 +106,8 @@ def test_without_a_pass_it_is_least_squares(seed):
     kkt = np.block([[a.T @ a, np.ones((24, 1))], [np.ones((1, 24)), np.zeros((1, 1))]])
     exact = np.linalg.solve(kkt, np.append(a.T @ data.estimate, 1.0))[:24]
     linear = base.copy()
-    for place, move in zip(found.departures.places, found.mean, strict=True):
-        lo, mid, hi = tree.lo[place], tree.mid[place], tree.hi[place]
+    for node, move in zip(found.departures.nodes, found.mean, strict=True):
+        lo, mid, hi = tree.lo[node], tree.mid[node], tree.hi[node]
         at = np.arange(25)
         left = np.clip((base[at] - base[lo]) / (base[mid] - base[lo]), 0, 1)
         linear += move * (left - np.clip((base[at] - base[mid]) / (base[hi] - base[mid]), 0, 1))
@@ -122,10 +122,10 @@ def test_doubt_widens_what_was_shrunk_and_leaves_least_squares(seed):
     data = CellData(told.borders, told.first, told.last, told.estimate * 0.1, told.root * 0.1, 0.0, 1.0)
     tree = Bisection.of(data.borders, base)
     shrunk, least_squares = (shrink(data, tree, base, SMOOTH, passes=passes) for passes in (3, 0))
-    wider = doubted(shrunk, base, 0.6, HEAPED)
+    wider = widened_posterior(shrunk, base, 0.6, HEAPED)
     assert wider.mean is shrunk.mean
     assert (wider.root**2).sum() > 1.2 * (shrunk.root**2).sum()
-    np.testing.assert_allclose(doubted(least_squares, base, 0.6, HEAPED).root, least_squares.root)
+    np.testing.assert_allclose(widened_posterior(least_squares, base, 0.6, HEAPED).root, least_squares.root)
 
 
 def test_with_hardly_any_information_the_base_measure_is_left():
@@ -162,13 +162,13 @@ def test_masses_add_up_and_are_not_negative(seed):
 def test_posterior_moments_are_the_integrals(left, share):
     """One family of mass 0.6: mean and variance of the mixture's posterior law, summed over a fine grid and atoms."""
     mass, sd = 0.6, 0.05
-    centre, width = parts(np.array([[mass]]), np.array([[share]]), np.arange(PLACES.size))
+    centre, width = parts(np.array([[mass]]), np.array([[share]]), np.arange(SIDES.size))
     family = Family(np.array([[left - share * mass]]), np.array([[sd**2]]), centre, width)
     grid = np.linspace(-3, 3, 400_001)
     weight = first = second = 0.0
-    for w, place, relative in zip(EVEN, PLACES, WIDTHS, strict=True):
-        middle = {0: 0.0, 1: (1 - share) * mass, -1: -share * mass}[int(place)]
-        spread = relative * mass * (2 * np.sqrt(share * (1 - share)) if place == 0 else 1.0)
+    for w, side, relative in zip(EVEN, SIDES, WIDTHS, strict=True):
+        middle = {0: 0.0, 1: (1 - share) * mass, -1: -share * mass}[int(side)]
+        spread = relative * mass * (2 * np.sqrt(share * (1 - share)) if side == 0 else 1.0)
         at = np.array([middle]) if spread == 0 else grid
         prior = np.ones(1)
         if spread:
@@ -189,7 +189,7 @@ def test_for_a_single_node_expectation_propagation_is_exact(left):
     borders, base = np.array([0, 1, 2]), np.array([0.0, 0.5, 1.0])
     data = CellData.of([CellEstimates(borders, np.array([left, 1 - left]), np.full(2, 400.0))], 1.0)
     found = shrink(data, Bisection.of(borders, base), base, passes=30)
-    centre, width = parts(np.ones((1, 1)), np.full((1, 1), 0.5), np.arange(PLACES.size))
+    centre, width = parts(np.ones((1, 1)), np.full((1, 1), 0.5), np.arange(SIDES.size))
     family = Family(np.array([[left - 0.5]]), np.array([[1 / 800]]), centre, width)
     mean, variance = family.posterior(found.weights[0])
     assert found.mean[0] == pytest.approx(mean[0], abs=1e-4)
@@ -212,7 +212,7 @@ def test_the_evidence_is_the_integral(seed):
     for base in (np.array([0, 0.25, 0.5, 0.75, 1.0]), np.array([0, 0.2, 0.48, 0.76, 1.0])):
         tree = Bisection.of(borders, base)
         departures = Departures.of(data, tree, base)
-        prior = Levels.of(tree, departures.places, level[0], apart=False)
+        prior = Levels.of(tree, departures.nodes, level[0], apart=False)
         found.append(_propagate(departures, base, prior, prior.first(), 30, learning=False).log_evidence)
         exact.append(_integral(data, tree, base, level[0]))
     assert found[0] - found[1] == pytest.approx(exact[0] - exact[1], abs=0.15)
@@ -223,7 +223,7 @@ def _integral(data: CellData, tree: Bisection, base: np.ndarray, weights: np.nda
     """By the parts of all three nodes in turn: each is normal or nothing, so each summand is a normal integral."""
     departures, total = Departures.of(data, tree, base), []
     share = departures.share
-    mass = base[tree.hi[departures.places]] - base[tree.lo[departures.places]]
+    mass = base[tree.hi[departures.nodes]] - base[tree.lo[departures.nodes]]
     away = data.estimate - data.seen(base)
     used = np.flatnonzero(weights)
     for which in np.array(np.meshgrid(used, used, used)).reshape(3, -1).T:

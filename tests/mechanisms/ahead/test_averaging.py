@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from ahead_ldp.device import Axis
 from ahead_ldp.engines.simulation import Population, run_simulation
-from ahead_ldp.mechanisms.ahead.averaging import Measurement, average, pool
+from ahead_ldp.estimates.measurements import Measurement, pool
+from ahead_ldp.mechanisms.ahead.averaging import average
 from ahead_ldp.mechanisms.ahead.errors import linear_variance
 from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from ahead_ldp.engines.simulation import Population, run_simulation
+from ahead_ldp.estimates.measurements import pool
 from ahead_ldp.mechanisms.adaptive import adaptive as one_attribute
 from ahead_ldp.mechanisms.adaptive.estimates import AdaptiveEstimate
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
-from ahead_ldp.mechanisms.ahead.averaging import pool
 from ahead_ldp.mechanisms.ahead.errors import linear_covariance, linear_variance
 from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.mechanisms.ahead.rereading import Solved, reread

@@ -8,9 +8,10 @@ import pytest
 
 from ahead_ldp.device import Schema
 from ahead_ldp.engines.simulation import Population, run_simulation
+from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.estimates.solvers.norm_sub import norm_sub
 from ahead_ldp.mechanisms.grids.calm import CALM, choose_marginals, covering_sets, noise_error
-from ahead_ldp.mechanisms.grids.grid_consistency import Grid, agreements, make_consistent, shared_attributes
+from ahead_ldp.mechanisms.grids.grid_consistency import agreements, make_consistent, shared_attributes
 from ahead_ldp.mechanisms.grids.marginal_estimates import MarginalEstimate
 from ahead_ldp.oracles import GRR, OUE, Tally
 from ahead_ldp.protocol.session import finish

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from ahead_ldp.device import Axis
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.estimates.solvers.proportional_fitting import proportional_fit
 from ahead_ldp.estimates.solvers.slabs import Slabs
 from ahead_ldp.estimates.solvers.weighted_update import in_out_cells
-from ahead_ldp.mechanisms.grids.grid_consistency import Agreement, Grid, agreements, make_consistent
+from ahead_ldp.mechanisms.grids.grid_consistency import Agreement, agreements, make_consistent
 from ahead_ldp.mechanisms.grids.grid_estimates import GridEstimate
-from ahead_ldp.mechanisms.grids.hdg import HDG, TDG, adaptive_oracle, nested_borders
-from ahead_ldp.oracles import OUE, Tally
+from ahead_ldp.mechanisms.grids.hdg import HDG, TDG, nested_borders
+from ahead_ldp.oracles import OUE, Tally, adaptive_oracle
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.attributes import as_schema

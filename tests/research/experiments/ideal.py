@@ -4,10 +4,9 @@ import numpy as np
 
 from ahead_ldp.research.experiments.journal import Outcome
 from ahead_ldp.research.experiments.measuring import BINS
-from ahead_ldp.research.experiments.paper import make_plan
+from ahead_ldp.research.experiments.paper import FULL, make_plan
 from ahead_ldp.research.experiments.plan import Cell, all_cells, rng_of
 from ahead_ldp.research.experiments.results import Measured, View
-from ahead_ldp.research.experiments.sizes import FULL
 
 UNI = 0.08
 BEST_THETA = {"blackfriday": 0.0256, "salaries": 0.1024}

@@ -15,14 +15,12 @@ from ahead_ldp.cli import main
 from ahead_ldp.engines.simulation import run_simulation
 from ahead_ldp.research.experiments import journal
 from ahead_ldp.research.experiments.complexity import Setting, growth, measure_apart, measure_here, settings
-from ahead_ldp.research.experiments.counting import count
 from ahead_ldp.research.experiments.journal import Outcome
-from ahead_ldp.research.experiments.local import Problems, estimate, run_cells, run_here, seconds
 from ahead_ldp.research.experiments.measuring import draw_queries, prepare, run_cell
-from ahead_ldp.research.experiments.paper import FIGURES, make_plan
+from ahead_ldp.research.experiments.paper import FIGURES, FULL, QUICK, make_plan
 from ahead_ldp.research.experiments.plan import Cell, Data, all_cells, rng_of
-from ahead_ldp.research.experiments.results import Measured, write_tables
-from ahead_ldp.research.experiments.sizes import FULL, QUICK
+from ahead_ldp.research.experiments.results import Measured, count, write_tables
+from ahead_ldp.research.experiments.running import Problems, estimate, run_cells, run_here, seconds
 from ahead_ldp.research.experiments.unprocessed import UnprocessedAHEAD
 
 ZIPF = Data("zipf", (64,), 20_000)

@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from ahead_ldp.device.canonical import canonical_bytes, parse_canonical
-from ahead_ldp.service.campaigns.closing import SCREENS, Closer
+from ahead_ldp.service.campaigns.closing import Closer
 from ahead_ldp.service.campaigns.directory import Directory
 from ahead_ldp.service.campaigns.jobs import Jobs
-from ahead_ldp.service.campaigns.lifecycle import Close, Extend, Wait, due
+from ahead_ldp.service.campaigns.lifecycle import SCREENS, Close, Extend, Wait, due
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.screening.screens import Screen, WaveScreens
 from ahead_ldp.service.server.app import create_app
@@ -366,7 +366,7 @@ def test_a_closer_that_dies_anywhere_is_replaced_and_nothing_changes(tmp_path, p
         with monkeypatch.context() as patch:
             patch.setattr(type(service.store), point, dies)
             with pytest.raises(SystemExit):
-                service.service.jobs.run()
+                service.app.jobs.run()
         assert dead
         service.clock.pass_(service.app.service.settings.lease_s + 1)
         other = create_app(service.store, Settings(closer_interval_s=0.0), service.clock)
@@ -425,8 +425,8 @@ def test_uploads_that_race_with_a_close_are_counted_or_refused(service):
 def test_a_job_is_done_by_one_process(service):
     campaign = service.opened(closing={"kind": "reports", "reports": 20})
     service.answer(campaign, 1, ages(20))
-    other = Jobs(service.store, service.service.closer, service.clock, 60)
-    done = [service.service.jobs.run(), other.run()]
+    other = Jobs(service.store, service.app.jobs.closer, service.clock, 60)
+    done = [service.app.jobs.run(), other.run()]
     assert done == [1, 0]
 
 
@@ -464,3 +464,14 @@ def test_screens_are_kept_with_the_wave(service):
     found = json.loads(service.store.document(campaign, 1, SCREENS))
     assert not found["hold"]
     assert {"raw_sum", "below_zero_lowest"} <= {s["screen"] for s in found["screens"]}
+
+
+def test_what_was_asked_is_replayed_once_for_each_closed_wave(service):
+    """Pages and bounds read the questions of closed waves: the mechanism runs again only when one was closed."""
+    campaign, directory = service.opened(), service.service.directory
+    for number in (1, 2):
+        service.answer(campaign, number, ages(60))
+        service.close(campaign, number)
+        asked = directory.asked(campaign)
+        assert [sum(tally.n for _, tally in wave) for wave in asked] == [60] * number
+        assert directory.asked(campaign) is asked

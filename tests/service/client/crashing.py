@@ -66,7 +66,8 @@ class SendsFirst(Client):
 
     def _draw(self, offer, values):
         digest, question, limits = offer.campaign.digest, offer.question, self._policy.exact_limits()
-        self._ledger.reserve(digest, offer.wave, offer.group, question.digest, offer.fields, question.epsilon, limits)
+        place = (question.wave, question.group, question.digest)
+        self._ledger.reserve(digest, *place, offer.fields, question.epsilon, limits)
         payload = question.report(values(offer)).payload
         batch = respondent.batch_of_one(offer, self._ledger.token(digest), payload)
         self._transport.request("POST", f"/v1/campaigns/{digest}/reports", batch)

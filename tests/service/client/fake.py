@@ -11,6 +11,7 @@ from ahead_ldp.device.campaign import Campaign, campaign_record, wave_record
 from ahead_ldp.device.canonical import canonical_bytes, digest
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, Header
+from ahead_ldp.device.question import Policy
 from ahead_ldp.device.refusals import Reason
 from ahead_ldp.device.tokens import NONCE_LENGTH, PANEL_WAVE, report_id, token_group
 from ahead_ldp.mechanisms import make_mechanism, mechanism_from_record
@@ -18,6 +19,7 @@ from ahead_ldp.oracles import Tally
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.client import Answer, Unreachable
+from ahead_ldp.service.client.crowd import Crowd
 from ahead_ldp.service.issuer import Roster, SigningKey
 from ahead_ldp.service.issuer.office import Office
 from ahead_ldp.service.server.tokens import verify
@@ -169,6 +171,12 @@ class FakeServer:
         self.session.tell(tallies)
         if not self.session.is_open:
             self.state = "finished"
+
+
+def crowd_of_values(campaign: Campaign, people: list[dict[str, object]], policy: Policy) -> Crowd:
+    """People given by values; each value becomes its code as on a device."""
+    attributes = campaign.schema.attributes
+    return Crowd(campaign, [[a.code(person.get(a.name)) for a in attributes] for person in people], policy)
 
 
 KEY = SigningKey.generate(2048)

@@ -16,7 +16,7 @@ from ahead_ldp.service.client import Answer, OwnerPolicy, Unreachable
 from ahead_ldp.service.client import fleet as fleet_module
 from ahead_ldp.service.client.crowd import Crowd, Visits
 from ahead_ldp.service.client.fleet import FleetReport, run_fleet
-from tests.service.client.fake import SCHEMA, FakeServer, OfficeSigner, make_campaign, make_office
+from tests.service.client.fake import SCHEMA, FakeServer, OfficeSigner, crowd_of_values, make_campaign, make_office
 
 POLICY = OwnerPolicy("4")
 
@@ -78,7 +78,7 @@ def test_what_the_fleet_says_has_the_law_of_simulate(monkeypatch):
 
 def test_values_become_codes_as_on_a_device():
     campaign = make_campaign(epsilon="4", schema=as_schema(["pay=integer,0,15", "town=codes,4"]))
-    crowd = Crowd.of_values(campaign, [{"pay": 3, "town": 1}, {"pay": 15, "town": 0}], POLICY)
+    crowd = crowd_of_values(campaign, [{"pay": 3, "town": 1}, {"pay": 15, "town": 0}], POLICY)
     assert [list(c) for c in crowd.people] == [[3, 1], [15, 0]]
 
 

@@ -17,12 +17,12 @@ import pytest
 
 from ahead_ldp.cli import main
 from ahead_ldp.cli.participant import introduction, parse_value
+from ahead_ldp.device.campaign import check_wave
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import ValueRefused
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.client import OwnerPolicy
 from ahead_ldp.service.client.offers import Offer
-from ahead_ldp.service.client.views import check_wave_bytes
 from tests.service.client.embedded import issuing, running
 from tests.service.client.fake import FakeServer, make_campaign, make_office
 
@@ -272,7 +272,7 @@ def test_the_issuers_commands(service, tmp_path, capsys):
 
 def test_introduction_says_what_was_spent():
     server = FakeServer(make_campaign())
-    question = check_wave_bytes(server.wave(), server.campaign, 1, OwnerPolicy("1"))["1"]
+    question = check_wave(server.wave(), server.campaign, 1, OwnerPolicy("1"))["1"]
     with Ledger(None) as ledger:
         ledger.reserve("aa" * 32, 1, "g", "q", ["salary"], question.epsilon, {})
         text = introduction(Offer(server.campaign, question, ("salary",), ledger.spent()))

@@ -266,15 +266,15 @@ def test_a_panel_member_keeps_the_group_and_waits():
             asked = []
             outcome = client(server, ledger).answer(server.name, lambda o, a=asked: a.append(o) or True, value(i % 16))
             for offer in asked:
-                drawn[i] = offer.group
+                drawn[i] = offer.question.group
                 answered[i] += 1
             assert outcome.status in (Status.ACKNOWLEDGED, Status.WAITING)
         server.close()
     assert set(answered.values()) == {1}
     assert len(answered) == 40  # everybody's wave came once
     assert len(set(drawn.values())) > 1
-    over = client(server, Ledger(None)).answer(server.name, never, never)
-    assert over.status == Status.OVER
+    with Ledger(None) as late:
+        assert client(server, late).answer(server.name, never, never).status == Status.OVER
     for ledger in ledgers:
         ledger.close()
 

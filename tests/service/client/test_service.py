@@ -21,7 +21,7 @@ from ahead_ldp.service.client.crowd import Crowd, Visits
 from ahead_ldp.service.client.fleet import run_fleet, run_fleet_async
 from ahead_ldp.service.client.views import fetch_wave
 from tests.service.client.embedded import issuing, running
-from tests.service.client.fake import OfficeSigner, make_campaign, make_office
+from tests.service.client.fake import OfficeSigner, crowd_of_values, make_campaign, make_office
 
 POLICY = OwnerPolicy("4", fields={"pay": "salary"})
 
@@ -54,7 +54,7 @@ def test_a_whole_campaign_over_http(tmp_path, enrolment, how):
     weights = [share for _, share in campaign.groups]
     with running(tmp_path) as (server, operator, transport):
         operator.open(campaign)
-        crowd = Crowd.of_values(campaign, [{"pay": code} for (code,) in everybody], POLICY)
+        crowd = crowd_of_values(campaign, [{"pay": code} for (code,) in everybody], POLICY)
         visits = Visits.draw(len(everybody), weights, returning=int(enrolment == "panel"))
         close = operator.closer(campaign)
         if how == "asyncio":

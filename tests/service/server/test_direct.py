@@ -353,6 +353,23 @@ def test_the_rate_limit_counts_every_request_once(tmp_path):
         assert running.post(running.body()[:-1]).status == 429
 
 
+def test_a_full_queue_spends_the_rate_limit_once(tmp_path, monkeypatch):
+    with (
+        serving(tmp_path, queue_reports=3, rate_per_s=0.001, rate_burst=6) as running,  # two are spent on the way here
+        running.connect() as first,
+        running.connect() as second,
+    ):
+        gate = Gate(running.store, monkeypatch)
+        first.sendall(running.request(running.body()))
+        assert gate.reached.wait(WAIT_S)
+        second.sendall(running.request(running.body()))  # it waits
+        time.sleep(0.2)
+        assert b"busy" in running.post(running.body(3)).body
+        gate.open.set()
+        assert [read(connection, 1)[0].status for connection in (first, second)] == [200, 200]
+        assert [running.post(running.body()).status for _ in range(2)] == [200, 429]
+
+
 def test_behind_a_proxy_people_are_counted_and_not_the_proxy(tmp_path, ways):
     with serving(tmp_path, rate_per_s=0.001, rate_burst=2, trusted_proxies="127.0.0.1") as running:
         ways.clear()

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from ahead_ldp.service.campaigns.chain import chain
-from ahead_ldp.service.campaigns.closing import Closer, Intent
+from ahead_ldp.service.campaigns.closing import Closer
 from ahead_ldp.service.campaigns.directory import Directory
+from ahead_ldp.service.campaigns.lifecycle import Intent
 from ahead_ldp.service.store import StateChanged, WaveState
 from ahead_ldp.service.store.rows import WaveRow
 from tests.service.server.harness import batch, bench, reports
@@ -62,7 +63,7 @@ def test_nobody_goes_on_with_a_closing_that_was_given_up(tmp_path):
         campaign = service.opened(minimum=5)
         question = next(iter(service.questions(campaign, 1).values()))
         service.upload(campaign, batch(question, reports(question, 4)))
-        seen, jobs, stop = [], service.service.jobs, Closer._stop
+        seen, jobs, stop = [], service.app.jobs, Closer._stop
 
         class Watching(Closer):
             def _stop(self, *args):
@@ -96,7 +97,7 @@ def test_a_closer_that_was_asleep_does_not_stop_the_wave_again(tmp_path):
         service.app.round()  # another takes it over, and a group is short
         question = next(iter(service.questions(campaign, 1).values()))
         service.upload(campaign, batch(question, reports(question, 8)))
-        service.service.jobs._work(slow)
+        service.app.jobs._work(slow)
         assert service.wave_state(campaign, 1) == "open"
         events = [json.loads(event.body)["event"] for event in service.store.events()]
         assert "wave_closed" not in events
@@ -118,7 +119,7 @@ def test_a_closer_that_falls_asleep_before_it_stops_the_wave_does_not_stop_it_ag
                 service.upload(campaign, batch(question, reports(question, 8)))
                 super()._stop(*args)
 
-        jobs = service.service.jobs
+        jobs = service.app.jobs
         closer = Asleep(service.store, Directory(service.store).terms, service.clock, 6.0, 1 << 16)
         type(jobs)(service.store, closer, service.clock, 1)._work(slow)
         assert service.wave_state(campaign, 1) == "open"

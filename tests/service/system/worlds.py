@@ -121,7 +121,7 @@ class AppWorld:
 
     async def close_again(self, campaign: str, wave: int) -> None:
         """A closer that thinks the wave is still to be closed."""
-        await asyncio.to_thread(self.rng.choice(self.apps).service.closer.close, campaign, wave)
+        await asyncio.to_thread(self.rng.choice(self.apps).jobs.closer.close, campaign, wave)
 
     def stands(self, book: Book) -> bool:
         """Whether the waves and groups are where the book has them: then there is nothing new to look at."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ahead_ldp.device.laws.base import Law
 from ahead_ldp.device.laws.grr import GRRLaw
-from ahead_ldp.device.laws.haar import HaarLaw
-from ahead_ldp.device.laws.hadamard import HRRLaw
 from ahead_ldp.device.laws.hashing import OLHLaw
+from ahead_ldp.device.laws.signs import HaarLaw, HRRLaw
 from ahead_ldp.device.laws.subset import SSLaw
 from ahead_ldp.device.laws.unary import OUELaw, SUELaw, UnaryLaw
 from ahead_ldp.device.laws.wave import SWLaw

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self, TypeVar
 
-from ahead_ldp.device.canonical import Record, fields, integer
+from ahead_ldp.device.canonical import Record, expect, fields, integer
 from ahead_ldp.device.epsilon import exact_epsilon, exp_bounds
 from ahead_ldp.device.refusals import Reason, ReportRejected
 from ahead_ldp.device.words import Words, below
@@ -41,8 +41,7 @@ class Law(ABC):
         check_cells(self.cells)
         name = self.parameter_names()[0]
         threshold = getattr(self, name)
-        if not 0 < threshold < 1 << self.bits:  # both outcomes are possible
-            raise ValueError(f"expected 0 < {name} < 2**{self.bits}, got {threshold}")
+        expect(0 < threshold < 1 << self.bits, f"0 < {name} < 2**{self.bits}, got {threshold}")
         self.check_parameters()
 
     def check_parameters(self) -> None:  # noqa: B027 - most laws have no other rule
@@ -93,8 +92,7 @@ class Law(ABC):
         """The law from its canonical form; the constructor checks the integers."""
         names = cls.parameter_names()
         named = fields(record, " ".join(["name", "cells", "bits", *names]), f"the oracle {cls.name}")
-        if type(named["bits"]) is not int or named["bits"] not in WORD_BITS:
-            raise ValueError("expected bits to be 32 or 64")
+        expect(type(named["bits"]) is int and named["bits"] in WORD_BITS, "bits to be 32 or 64")
         return cls(named["cells"], named["bits"], *(decimal(named[name], name) for name in names))
 
     def check_length(self, payload: bytes) -> None:

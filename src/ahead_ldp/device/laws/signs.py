@@ -1,9 +1,10 @@
-"""What the Hadamard laws share: a uniform row of a matrix of signs, and the value's sign in it, kept or flipped."""
+"""Hadamard response (CKS19): a uniform row of a matrix of signs, and the value's sign in it, kept or flipped."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ahead_ldp.device.laws.base import TwoLevelLaw
 from ahead_ldp.device.words import Words, below
@@ -41,3 +42,39 @@ class SignLaw(TwoLevelLaw):
         row = below(self.order, words, 32)
         flip = words.take(self.bits) >= self.keep
         return self.pack(2 * row + (self.sign(row, code) ^ flip))
+
+
+@dataclass(frozen=True, slots=True)
+class HRRLaw(SignLaw):
+    """The matrix with entries (-1)**popcount(row & code), of the smallest order that holds the cells."""
+
+    name: ClassVar[str] = "hrr"
+
+    @property
+    def order(self) -> int:
+        """K, the order of the matrix."""
+        return 1 << (self.cells - 1).bit_length()
+
+    def sign(self, row: int, code: int) -> int:
+        """The parity of the bits that row and code share."""
+        return (row & code).bit_count() & 1
+
+
+@dataclass(frozen=True, slots=True)
+class HaarLaw(SignLaw):
+    """Haar coefficients: the signs (-1)**(popcount(row & i) + c) for the half c of node i, cells 2 i and 2 i + 1.
+
+    There are K rows, the smallest power of two that holds the nodes: the odd rows of the Hadamard matrix of order 2 K,
+    which are those that tell the halves of a node apart.
+    """
+
+    name: ClassVar[str] = "haar"
+
+    @property
+    def order(self) -> int:
+        """K, the order of the matrix over the nodes."""
+        return 1 << ((self.cells - 1) // 2).bit_length()
+
+    def sign(self, row: int, code: int) -> int:
+        """The parity of the bits that row and node share, turned in the second half."""
+        return ((row & code >> 1).bit_count() + code) & 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from ahead_ldp.device.canonical import expect
 from ahead_ldp.device.epsilon import exp_bounds
 from ahead_ldp.device.laws.base import MaskLaw, TwoLevelLaw
 from ahead_ldp.device.refusals import Reason, ReportRejected
@@ -25,8 +26,7 @@ class SSLaw(MaskLaw, TwoLevelLaw):
 
     def check_parameters(self) -> None:
         """Refuse the empty set and the set of all."""
-        if not 1 <= self.w < self.cells:
-            raise ValueError(f"expected 1 <= w < cells, got {self.w} of {self.cells}")
+        expect(1 <= self.w < self.cells, f"1 <= w < cells, got {self.w} of {self.cells}")
 
     @classmethod
     def best_parameters(cls, epsilon: Fraction, cells: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import ceil, isqrt
 from typing import ClassVar, Self
 
+from ahead_ldp.device.canonical import expect
 from ahead_ldp.device.epsilon import exact_epsilon, exp_bounds
 from ahead_ldp.device.laws.base import MaskLaw, check_cells, sharpest
 from ahead_ldp.device.words import Words, take_many
@@ -26,15 +27,15 @@ class UnaryLaw(MaskLaw):
     def own(self) -> int:
         """Threshold of the value's own bit."""
 
-    @property
-    @abstractmethod
-    def other(self) -> int:
-        """Threshold of every other bit."""
-
     def ratio(self) -> Fraction:
         """p (1 - q) / (q (1 - p)): the two bits in which two values differ."""
         one = 1 << self.bits
         return Fraction(self.own * (one - self.other), self.other * (one - self.own))
+
+    @property
+    @abstractmethod
+    def other(self) -> int:
+        """Threshold of every other bit."""
 
     def draw(self, code: int, words: Words) -> bytes:
         """One report about ``code``."""
@@ -54,8 +55,7 @@ class OUELaw(UnaryLaw):
 
     def check_parameters(self) -> None:
         """Refuse q at or above p."""
-        if self.q_num >= self.own:
-            raise ValueError(f"expected q_num < 2**{self.bits - 1}, got {self.q_num}")
+        expect(self.q_num < self.own, f"q_num < 2**{self.bits - 1}, got {self.q_num}")
 
     @classmethod
     def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:
@@ -84,8 +84,7 @@ class SUELaw(UnaryLaw):
 
     def check_parameters(self) -> None:
         """Refuse p at or below q."""
-        if self.p_num <= self.other:
-            raise ValueError(f"expected p_num > 2**{self.bits - 1}, got {self.p_num}")
+        expect(self.p_num > self.other, f"p_num > 2**{self.bits - 1}, got {self.p_num}")
 
     @classmethod
     def make(cls, epsilon: float | str | Fraction, cells: int) -> Self:

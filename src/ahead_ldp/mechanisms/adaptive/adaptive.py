@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
@@ -13,23 +12,25 @@ import numpy as np
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.partition import Axis
 from ahead_ldp.mechanisms.adaptive.cell_estimates import CellReports
-from ahead_ldp.mechanisms.adaptive.density import ESTIMATORS, glance
+from ahead_ldp.mechanisms.adaptive.density import ESTIMATORS, interim_density
 from ahead_ldp.mechanisms.adaptive.estimates import AdaptiveEstimate
-from ahead_ldp.mechanisms.ahead.decomposition import check_choice, levels
-from ahead_ldp.mechanisms.grids.hdg import named_oracle
-from ahead_ldp.oracles import LinearOracle, Tally
+from ahead_ldp.mechanisms.ahead.decomposition import levels
+from ahead_ldp.mechanisms.grain import ADAPTIVE_SHARE
+from ahead_ldp.oracles import LinearOracle, Tally, named_oracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of, check_choice
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_GRAIN = 2.0**20  # shares are rounded to 2**-20 on the way to a question, so that machines agree (DESIGN, decision 3)
-_COARSEST = 4  # cells of the first questions
-_FINEST = 512  # cells of any: shifted borders come down to single codes, and the estimate takes seconds at most
-_AT_ONCE = 6  # scales asked about before anything is known: up to 128 cells
-_SMOOTH = 0.15  # standard deviation of a half's share up to which cells need not be finer
-_ALONE = 0.75  # of a cell's mass: a code with more is a cell of its own
-_GOLDEN = 0.618034  # of a cell, from partition to partition: shifts fall evenly, however many there are
+_FEWEST_CELLS = 4  # of the first questions (decision 012: three were no better)
+_MOST_CELLS = 512  # shifted borders come down to single codes, and the estimate takes seconds at most (choice A9)
+_SCALES_AT_ONCE = 6  # asked about before anything is known: up to 128 cells (choice A8)
+_SMOOTH_SD = 0.15  # of a half's share: up to it cells need not be finer (choice A9)
+_OWN_CELL_SHARE = 0.75  # of a cell's mass: a code with more is a cell of its own (choice A10)
+_GOLDEN_SECTION = 0.618034  # of a cell, from partition to partition: shifts fall evenly, however many there are (A11)
+_MOST_GROUPS = 26  # unit: the letters that name the groups of a wave
+
+_oracle = lru_cache(maxsize=4096, typed=True)(named_oracle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +41,11 @@ class Adaptive(Mechanism):
     waves. From wave to wave the cells grow more by the same factor, from four to ``finest`` over the standard deviation
     of a cell if everybody were asked about it, more where people lie unevenly, at most 512. In each wave ``shifts``
     groups of equal size are asked about partitions whose borders are shifted against each other. So every scale that
-    the reports can resolve gets about as many people, and no place is worse than another (docs/methods/adaptive).
+    the reports can resolve gets about as many people, and no code is worse off than another (docs/methods/adaptive).
 
     ``waves`` is in how many waves the scales are asked about, by default one each. Those of the first wave are
     asked about cells of equal width, 4, 8, 16 and so on to 128, then from 4 again. ``oracle`` is a registered name, or
-    "best" for the least variance. ``estimator`` other than "shrinkage" is for comparison
-    (``inference.adaptive_density``).
+    "best" for the least variance. ``estimator`` other than "shrinkage" is for comparison (``AdaptiveDensity.of``).
 
     Privacy: a person draws a group without looking at the value and sends one report, through an epsilon-LDP
     oracle, about a partition that depends on other people's reports only (those of earlier waves; groups of one wave do
@@ -59,24 +59,22 @@ class Adaptive(Mechanism):
     source: ClassVar[str] = "this project, docs/methods/adaptive"
     most_attributes: ClassVar[int | None] = 1
     oracle: str = "best"
-    scales: int = 5
-    shifts: int = 4
-    finest: float = 0.1
+    scales: int = 5  # decision 009
+    shifts: int = 4  # decision 009
+    finest: float = 0.1  # decision 009
     waves: int | None = None
     estimator: str = "shrinkage"
 
     def __post_init__(self) -> None:
-        """Refuse choices that are none."""
+        """Raise ValueError for a choice that the method does not have."""
         Mechanism.__post_init__(self)
-        for name in ("scales", "shifts"):
-            if type(getattr(self, name)) is not int or not 1 <= getattr(self, name) <= 26:
-                raise ValueError(f"expected {name} in 1..26, got {getattr(self, name)!r}")
-        if self.waves is not None and (type(self.waves) is not int or self.waves < 1):
-            raise ValueError(f"expected waves to be a positive integer or None, got {self.waves!r}")
+        check_integer("scales", self.scales, 1, _MOST_GROUPS)
+        check_integer("shifts", self.shifts, 1, _MOST_GROUPS)
+        check_integer("waves", self.waves, 1, optional=True)
         if not 0 < self.finest < float("inf"):
             raise ValueError(f"expected finest > 0, got {self.finest!r}")
         check_choice("estimator", self.estimator, ESTIMATORS)
-        self._oracle(2)
+        _oracle(self.oracle, self.epsilon, 2)
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """One for each scale and shift; a single one where there is nothing finer than the first question."""
@@ -84,17 +82,18 @@ class Adaptive(Mechanism):
 
     def run(self, schema: Schema) -> Run:
         """Waves from coarse to fine, then the estimate from all of them."""
-        axis, told = _axis(schema), list[CellReports]()
+        axis, reports = _axis(schema), list[CellReports]()
         plan = self._plan(axis)
         for scales in np.array_split(np.arange(len(plan)), self.waves_of(schema)) if plan else ():
-            density, most = self._outlook(axis, told, sum(map(len, plan)))
-            questions = {}
-            for i in scales.tolist():
-                for name, cuts in self._cuts(axis, density, most, plan, i).items():
-                    questions[name] = Question((0,), Partition.grid([axis], [cuts]), self._oracle(len(cuts) + 1))
+            density, cells = self._outlook(axis, reports, sum(map(len, plan)))
+            questions = {
+                group: Question((0,), Partition.grid([axis], [cuts]), _oracle(self.oracle, self.epsilon, len(cuts) + 1))
+                for scale in scales.tolist()
+                for group, cuts in self._cuts(axis, density, cells, plan, scale).items()
+            }
             tallies = yield questions
-            told += [reports_of(question, tallies[name], density) for name, question in questions.items()]
-        return AdaptiveEstimate.of(schema, axis, told, self.estimator)
+            reports += [reports_of(question, tallies[group], density) for group, question in questions.items()]
+        return AdaptiveEstimate.of(schema, axis, reports, self.estimator)
 
     def waves_of(self, schema: Schema) -> int:
         """How many waves there are."""
@@ -103,42 +102,39 @@ class Adaptive(Mechanism):
 
     def _plan(self, axis: Axis) -> list[list[str]]:
         """The groups of every scale."""
-        if axis.size == 1:
-            return []
         finer = levels((axis,), 2) - 1
         if axis.nominal or finer <= 1:
-            return [["1a"]]
-        return [[f"{i + 1}{chr(97 + k)}" for k in range(self.shifts)] for i in range(min(self.scales, finer))]
+            return [["1a"]] if axis.size > 1 else []
+        return [[f"{i + 1}{chr(97 + k)}" for k in range(self.shifts)] for i in range(min(self.scales, finer))]  # A7
 
-    def _outlook(self, axis: Axis, told: Sequence[CellReports], groups: int) -> tuple[Floats, float | None]:
+    def _outlook(self, axis: Axis, reports: Sequence[CellReports], groups: int) -> tuple[Floats, float | None]:
         """The shares of all codes as far as is known, and how many cells can be told apart; None: nobody answered."""
-        density, rough = glance(axis, told)
-        reports = sum(r.n for r in told)
-        if not reports:
+        density, rough = interim_density(axis, reports)
+        people = sum(r.n for r in reports)
+        if not people:
             return density, None
-        variance = max(float(r.oracle.variance(1)) for r in told) * len(told) / (reports * groups)
-        finest = self.finest * max(1.0, rough / _SMOOTH)
-        return density, min(max(finest / float(np.sqrt(variance)), _COARSEST), _FINEST)
+        variance = max(float(r.oracle.variance(1)) for r in reports) * len(reports) / (people * groups)  # A9
+        finest = self.finest * max(1.0, rough / _SMOOTH_SD)
+        return density, min(max(finest / float(np.sqrt(variance)), _FEWEST_CELLS), _MOST_CELLS)  # A9
 
     def _cuts(
-        self, axis: Axis, density: Floats, most: float | None, plan: Sequence[Sequence[str]], i: int
+        self, axis: Axis, density: Floats, most: float | None, plan: Sequence[Sequence[str]], scale: int
     ) -> dict[str, list[int]]:
-        """The inner borders for the groups of a scale."""
-        groups, ordered = plan[i], axis.size - axis.missing
+        """The inner borders for the groups of a scale; ``most`` is how many cells the finest scale has."""
+        groups, ordered = plan[scale], axis.size - axis.missing
         if axis.nominal:
-            return {name: list(range(1, axis.size)) for name in groups}
-        cells = _COARSEST * 2 ** (i % _AT_ONCE)
-        if most is not None:
-            cells = round(_COARSEST * (most / _COARSEST) ** (i / max(len(plan) - 1, 1)))
-        found = {}
-        for k, name in enumerate(groups):
-            shift = (k / len(groups) if most is None else (i * len(groups) + k) * _GOLDEN) % 1
-            cuts = equal_mass_cuts(density[:ordered], cells, shift).tolist()
-            found[name] = [*cuts, ordered] if axis.missing else cuts
-        return found
-
-    def _oracle(self, cells: int) -> LinearOracle:
-        return _oracle_of(self.oracle, self.epsilon, cells)
+            return {group: list(range(1, axis.size)) for group in groups}
+        turn: Floats = np.arange(len(groups), dtype=float)
+        if most is None:
+            cells, shifts = _FEWEST_CELLS * 2 ** (scale % _SCALES_AT_ONCE), turn / len(groups)  # A8
+        else:
+            cells = round(_FEWEST_CELLS * (most / _FEWEST_CELLS) ** (scale / max(len(plan) - 1, 1)))  # A8
+            shifts = (scale * len(groups) + turn) * _GOLDEN_SECTION % 1  # A11
+        last = [ordered] if axis.missing else []
+        return {
+            group: [*equal_mass_cuts(density[:ordered], cells, shift).tolist(), *last]
+            for group, shift in zip(groups, shifts.tolist(), strict=True)
+        }
 
 
 def equal_mass_cuts(density: Floats, cells: int, shift: float) -> Ints:  # (d,)
@@ -149,12 +145,12 @@ def equal_mass_cuts(density: Floats, cells: int, shift: float) -> Ints:  # (d,)
     size, total = density.size, float(density.sum())
     if size == 1:
         return np.zeros(0, np.int64)
-    below = np.rint(_GRAIN * np.cumsum(density) / total) / _GRAIN
-    marks = (np.arange(cells) + shift) / cells
+    below = np.rint(ADAPTIVE_SHARE * np.cumsum(density) / total) / ADAPTIVE_SHARE  # A12
+    marks = (np.arange(cells) + shift) / cells  # A10
     right = np.clip(np.searchsorted(below, marks), 0, size - 1)  # codes before a mark, and one that reaches it
     before = np.where(right > 0, below[np.maximum(right - 1, 0)], 0.0)
     near = right + (below[right] - marks <= marks - before)
-    heavy = np.flatnonzero(np.diff(below, prepend=0.0) > _ALONE / cells)
+    heavy = np.flatnonzero(np.diff(below, prepend=0.0) > _OWN_CELL_SHARE / cells)
     cuts = np.unique(np.concatenate([near, heavy, heavy + 1]))
     cuts = cuts[(cuts > 0) & (cuts < size)]
     return cuts if cuts.size else np.array([size // 2])
@@ -168,12 +164,16 @@ def reports_of(question: Question, tally: Tally, density: Floats | None = None) 
     order = np.argsort(partition.lo[:, 0])
     borders = np.append(partition.lo[order, 0], partition.hi[order[-1], 0])
     expected = None if density is None else np.add.reduceat(density, borders[:-1])
-    return CellReports(borders, oracle.estimate(tally)[order], tally.n, oracle, expected)
+    return CellReports(borders, oracle.estimate(tally)[order], tally.n, oracle, expected)  # A1
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _oracle_of(name: str, epsilon: float | str | Fraction, cells: int) -> LinearOracle:
-    return named_oracle(name, epsilon, cells)
+def check_integer(choice: str, value: object, least: int, most: int | None = None, *, optional: bool = False) -> None:
+    """Raise ValueError for a value that is no integer in least..most; an optional one may be None."""
+    if optional and value is None:
+        return
+    if type(value) is not int or value < least or (most is not None and value > most):
+        wanted = f">= {least}" if most is None else f"in {least}..{most}"
+        raise ValueError(f"expected {choice} to be an integer {wanted}, got {value!r}")
 
 
 def _axis(schema: Schema) -> Axis:
@@ -187,5 +187,5 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
 
     For one attribute whose questions are about cells of its codes, such as AHEAD's; others are refused.
     """
-    answered = Session.told(mechanism, schema, history).answered()
+    answered = Session.after(mechanism, schema, history).answered()
     return AdaptiveEstimate.of(schema, _axis(schema), [reports_of(question, tally) for question, tally in answered])

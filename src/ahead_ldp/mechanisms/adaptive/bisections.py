@@ -65,19 +65,17 @@ class Bisection:
         lo, hi = ends[which], ends[which + 1]
         whole = below[hi] - below[lo]
         part = np.divide(below - below[lo], whole, out=np.zeros_like(whole), where=whole > 0)
-        found: Floats = curve[lo] + part * (curve[hi] - curve[lo])
-        return found
+        return curve[lo] + part * (curve[hi] - curve[lo])
 
 
-def _nearest(places: Ints, below: Floats, lo: Ints, hi: Ints) -> Ints:
-    """The place inside each lo..hi that is nearest to its middle; anything where there is none."""
-    least = np.searchsorted(places, lo, side="right")
-    most = np.maximum(np.searchsorted(places, hi, side="left") - 1, least)
+def _nearest(allowed: Ints, below: Floats, lo: Ints, hi: Ints) -> Ints:
+    """The one inside each lo..hi that is nearest to its middle; anything where there is none."""
+    least = np.searchsorted(allowed, lo, side="right")
+    most = np.maximum(np.searchsorted(allowed, hi, side="left") - 1, least)
     middle = (below[lo] + below[hi]) / 2
-    at = below[places]
+    at = below[allowed]
     right = np.clip(np.searchsorted(at, middle), least, most)
     left = np.clip(right - 1, least, most)
-    last = places.size - 1
+    last = allowed.size - 1
     left, right = np.minimum(left, last), np.minimum(right, last)
-    found: Ints = np.where(np.abs(at[left] - middle) <= np.abs(at[right] - middle), places[left], places[right])
-    return found
+    return np.where(np.abs(at[left] - middle) <= np.abs(at[right] - middle), allowed[left], allowed[right])

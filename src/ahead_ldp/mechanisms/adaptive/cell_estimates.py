@@ -44,10 +44,10 @@ class CellReports:
             return CellEstimates(self.borders, self.estimate, np.zeros(self.estimate.size))
         m, f = self.oracle.moments, np.full(self.estimate.size, 1 / self.estimate.size)
         if self.expected is not None:
-            f = 0.5 * f + 0.5 * self.expected
-        cov = m.cross + (m.cross_own - m.cross) * 2 * f
-        chance = f * (1 - self.n / people)
-        return CellEstimates(self.borders, self.estimate, self.n / (f * m.own + (1 - f) * m.other - cov + chance))
+            f = 0.5 * f + 0.5 * self.expected  # A5
+        cov = m.cross + (m.cross_own - m.cross) * 2 * f  # A2
+        chance = f * (1 - self.n / people)  # A4
+        return CellEstimates(self.borders, self.estimate, self.n / (f * m.own + (1 - f) * m.other - cov + chance))  # A3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,18 +63,17 @@ class CellData:
     freedom: float  # of the whole misfit
 
     @classmethod
-    def of(cls, given: Sequence[CellEstimates], total: float) -> CellData:
+    def of(cls, estimates: Sequence[CellEstimates], total: float) -> CellData:
         """Estimates of the same cell are pooled; ``total`` is what all cells of a partition sum to."""
-        borders = np.unique(np.concatenate([g.borders for g in given]))
-        places = [np.searchsorted(borders, g.borders) for g in given]
-        key = np.concatenate([p[:-1] * borders.size + p[1:] for p in places])
-        cells, which = np.unique(key, return_inverse=True)
-        y = np.concatenate([g.estimate for g in given]) / total
-        precision = np.concatenate([g.precision for g in given]) * total**2
+        borders = np.unique(np.concatenate([e.borders for e in estimates]))
+        ends = [np.searchsorted(borders, e.borders) for e in estimates]
+        cells, which = np.unique(np.concatenate([e[:-1] * borders.size + e[1:] for e in ends]), return_inverse=True)
+        y = np.concatenate([e.estimate for e in estimates]) / total
+        precision = np.concatenate([e.precision for e in estimates]) * total**2
         summed = np.bincount(which, precision)
-        pooled = np.bincount(which, precision * y) / np.maximum(summed, 1e-300)
+        pooled = np.bincount(which, precision * y) / np.maximum(summed, 1e-300)  # A6
         within = float(precision @ (y - pooled[which]) ** 2)
-        freedom = y.size - sum(abs(g.estimate.sum() - total) < 1e-9 for g in given)
+        freedom = y.size - sum(abs(e.estimate.sum() - total) < 1e-9 for e in estimates)
         root = np.sqrt(summed)
         return cls(borders, cells // borders.size, cells % borders.size, pooled * root, root, within, float(freedom))
 
@@ -84,34 +83,31 @@ class CellData:
         size, precision = self.borders.size, self.root**2
         rows = np.concatenate([self.first, self.last, self.first, self.last])
         columns = np.concatenate([self.first, self.last, self.last, self.first])
-        values = np.concatenate([precision, precision, -precision, -precision])
-        found: Floats = np.bincount(rows * size + columns, values, size * size).reshape(size, size).astype(float)
-        return found
+        values = np.concatenate([precision, precision, -precision, -precision])  # A6
+        return np.bincount(rows * size + columns, values, size * size).reshape(size, size).astype(float)
 
     def seen(self, below: Floats) -> Floats:  # (d + 1, ...) -> (cells, ...)
         """What the estimates would be for shares below every code, in their standard deviations."""
-        at = below[self.borders]
-        found: Floats = (at[self.last] - at[self.first]) * self.root.reshape(-1, *(1,) * (below.ndim - 1))
-        return found
+        return self._differences(below[self.borders])
 
     def gathered(self, x: Floats) -> Floats:  # (cells, ...) -> (b + 1, ...)
         """The transpose of the step from shares below the borders to estimates in their standard deviations."""
         weighted = x * self.root.reshape(-1, *(1,) * (x.ndim - 1))
-        found = np.zeros((self.borders.size, *x.shape[1:]))
-        np.add.at(found, self.last, weighted)
-        np.subtract.at(found, self.first, weighted)
-        return found
+        sums = np.zeros((self.borders.size, *x.shape[1:]))
+        np.add.at(sums, self.last, weighted)
+        np.subtract.at(sums, self.first, weighted)
+        return sums
 
     def around(self, x: Floats) -> Floats:  # (cells, ...) -> (b, ...)
         """The transpose of ``cells``: for each stretch between neighbouring borders, the sum over the cells around."""
-        found: Floats = -np.cumsum(self.gathered(x), axis=0)[:-1]
-        return found
+        return -np.cumsum(self.gathered(x), axis=0)[:-1]
 
     def cells(self, sums: Floats) -> Floats:  # (b, ...) -> (cells, ...)
         """From sums between neighbouring borders to sums over the cells, in the estimates' standard deviations."""
-        below = from_zero(sums)
-        found: Floats = (below[self.last] - below[self.first]) * self.root.reshape(-1, *(1,) * (sums.ndim - 1))
-        return found
+        return self._differences(from_zero(sums))
+
+    def _differences(self, below: Floats) -> Floats:  # (b + 1, ...) -> (cells, ...)
+        return (below[self.last] - below[self.first]) * self.root.reshape(-1, *(1,) * (below.ndim - 1))
 
     def residual(self, x: Floats) -> Floats:  # (d,) -> (cells,)
         """Estimates less the cells' sums of x, in their standard deviations."""
@@ -121,9 +117,9 @@ class CellData:
         """How the cells move with the coefficients of x = softmax(basis @ beta)."""
         sums = np.add.reduceat(x[:, None] * basis, self.borders[:-1], axis=0)
         c = np.add.reduceat(x, self.borders[:-1])
-        return self.cells(sums - c[:, None] * sums.sum(axis=0))
+        return self.cells(sums - c[:, None] * sums.sum(axis=0))  # A16
 
 
 def from_zero(x: Floats) -> Floats:  # (d, ...) -> (d + 1, ...)
-    """Sums of everything before each place."""
+    """Sums of everything before each entry."""
     return np.concatenate([np.zeros((1, *x.shape[1:])), np.cumsum(x, axis=0)])

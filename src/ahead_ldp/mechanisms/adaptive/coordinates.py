@@ -12,9 +12,10 @@ import numpy as np
 
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_RANK, _LOGARITHM = -0.5, -2.0  # log prior weights; that of the codes is 0
-_NARROW = 4  # neighbouring cells that are narrow together are where people are densest
-_FAR, _FEWEST = 64, 4  # logarithms begin at one code, or at this part of the domain and at least so many codes
+_RANK_PRIOR, _LOGARITHM_PRIOR = -0.5, -2.0  # logarithms of weights; that of the codes is 0 (decision 012)
+_NARROW_CELLS = 4  # neighbours that are narrow together are where people are densest (choice A21)
+_SCALE_PARTS = 64  # of the domain: a logarithm begins at one code, or at one of these (decision 012)
+_SCALE_CODES = 4  # that such a part has at least (choice A21)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,11 +24,6 @@ class Coordinate:
 
     log_prior: float
     at: Floats  # (d,) rising from 0 to 1
-
-    def means(self, borders: Ints) -> Floats:  # (places + 1,) -> (places,)
-        """Where the places between neighbouring borders lie."""
-        found: Floats = np.add.reduceat(self.at, borders[:-1]) / np.diff(borders)
-        return found
 
 
 def coordinates(borders: Ints, near: Floats) -> list[Coordinate]:  # (places + 1,), (d,)
@@ -38,23 +34,23 @@ def coordinates(borders: Ints, near: Floats) -> list[Coordinate]:  # (places + 1
     """
     d, widths = near.size, np.diff(borders)
     codes = np.arange(0.5, d)
-    found = [Coordinate(0.0, codes / d)]
-    if widths.size >= _NARROW and widths.max() > 2 * widths.min():
-        rank, across = _rank(codes, borders), borders[_NARROW:] - borders[:-_NARROW]
-        found += [Coordinate(_RANK, share * rank + (1 - share) * codes / d) for share in (0.5, 1.0)]
+    tried = [Coordinate(0.0, codes / d)]
+    if widths.size >= _NARROW_CELLS and widths.max() > 2 * widths.min():
+        rank, across = _rank(codes, borders), borders[_NARROW_CELLS:] - borders[:-_NARROW_CELLS]
+        tried += [Coordinate(_RANK_PRIOR, share * rank + (1 - share) * codes / d) for share in (0.5, 1.0)]
         i = int(across.argmin())
-        found.append(_logarithm(codes, float(borders[i] + borders[i + _NARROW]) / 2, float(across[i])))
+        tried.append(_logarithm(codes, float(borders[i] + borders[i + _NARROW_CELLS]) / 2, float(across[i])))
     leaning = float(near @ codes) / d - 0.5
     if abs(leaning) > 1e-9:
         end = 0.0 if leaning < 0 else float(d)
-        found += [_logarithm(codes, end, scale) for scale in (1.0, max(d / _FAR, _FEWEST))]
-    return found
+        tried += [_logarithm(codes, end, scale) for scale in (1.0, max(d / _SCALE_PARTS, _SCALE_CODES))]
+    return tried
 
 
-def _logarithm(codes: Floats, place: float, scale: float) -> Coordinate:
-    """The logarithm of the distance from a place, as soon as that is more than ``scale``; even before."""
-    at = np.arcsinh((codes - place) / scale)
-    return Coordinate(_LOGARITHM, (at - at[0]) / (at[-1] - at[0]))
+def _logarithm(codes: Floats, origin: float, scale: float) -> Coordinate:
+    """The logarithm of the distance from an origin, as soon as that is more than ``scale``; even before."""
+    at = np.arcsinh((codes - origin) / scale)  # A22
+    return Coordinate(_LOGARITHM_PRIOR, (at - at[0]) / (at[-1] - at[0]))
 
 
 def _rank(codes: Floats, borders: Ints) -> Floats:

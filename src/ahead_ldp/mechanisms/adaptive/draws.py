@@ -8,13 +8,14 @@ from numpy.random import Generator
 from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.mechanisms.adaptive.bisections import Bisection
 from ahead_ldp.mechanisms.adaptive.density import AdaptiveDensity, Fitted, tree_of
-from ahead_ldp.mechanisms.adaptive.tree_shrinkage import HEAPED, Shrunk, doubted, parts
+from ahead_ldp.mechanisms.adaptive.tree_shrinkage import HEAPED, Shrunk, parts, widened_posterior
 from ahead_ldp.schema.arrays import Floats
 
-_SEED = 2_021  # the same draws for the same tallies
-_DOUBT = 0.6  # that what was learned about the nodes of a level holds for each, and for those below
-_EITHER = 0.2  # share of the draws for which base measures count alike, whatever their evidence
-_MOST, _LEAST, _NUMBERS = 400, 64, 1 << 22  # draws, and numbers held for the codes of all of them
+_SEED = 2_021  # unit: any number; the same draws for the same tallies
+_DOUBT = 0.6  # that what was learned about the nodes of a level holds for each, and for those below (decision 011)
+_ALIKE_SHARE = 0.2  # of the draws: for them base measures count alike, whatever their evidence (choice A45)
+_MOST_DRAWS, _FEWEST_DRAWS = 400, 64  # of curves (choice A45)
+_NUMBERS_HELD = 1 << 22  # unit: numbers in memory for the codes of all draws, 32 MB
 
 
 @one_thread
@@ -27,9 +28,9 @@ def draw_curves(fitted: AdaptiveDensity) -> Floats:  # -> (size + 1, draws)
     prior is doubted: reports cannot rule out heaps on scales that they do not resolve.
     """
     rng = np.random.default_rng(_SEED)
-    count = int(np.clip(_NUMBERS // fitted.axis.size, _LEAST, _MOST))
+    count = int(np.clip(_NUMBERS_HELD // fitted.axis.size, _FEWEST_DRAWS, _MOST_DRAWS))
     shares = np.array([fit.weight for fit in fitted.fits])
-    shares = (1 - _EITHER) * shares + _EITHER / shares.size
+    shares = (1 - _ALIKE_SHARE) * shares + _ALIKE_SHARE / shares.size  # A45
     counts = np.diff(np.floor(np.cumsum(shares) * count + 0.5).astype(np.int64), prepend=0)
     chosen = zip(fitted.fits, counts.tolist(), strict=True)
     return np.concatenate([_draw(fitted, fit, c, rng) for fit, c in chosen if c], axis=1)
@@ -40,11 +41,11 @@ def _draw(fitted: AdaptiveDensity, fit: Fitted, count: int, rng: Generator) -> F
     if fit.smooth is not None:
         spread = fit.smooth.cumulative_spread
         ordered = spread.shape[0]
-        away[:ordered] = fit.base[ordered - 1] * (spread @ rng.standard_normal((spread.shape[1], count)))
+        away[:ordered] = fit.base[ordered - 1] * (spread @ rng.standard_normal((spread.shape[1], count)))  # A25
     if fit.shrunk is None:
         return fit.base[:, None] + away
     tree = tree_of(fitted.axis, fit.shrunk.departures.data.borders, fit.base, inside=True)
-    return _descend(doubted(fit.shrunk, fit.base, _DOUBT, HEAPED), tree, fit.base, away, rng)
+    return _descend(widened_posterior(fit.shrunk, fit.base, _DOUBT, HEAPED), tree, fit.base, away, rng)  # A44
 
 
 def _descend(
@@ -52,31 +53,24 @@ def _descend(
 ) -> Floats:  # (d + 1,), (d + 1, draws)
     """Departures drawn from the root down; ``away`` is how far off the base measure itself may be."""
     departures, count, root = shrunk.departures, away.shape[1], shrunk.root
-    moved = _between(tree, base, away)
+    share = tree.shares(base)[:, None]
+    moved = away[tree.mid] - away[tree.lo] - share * (away[tree.hi] - away[tree.lo])  # A46
     moved[tree.known] += shrunk.mean[:, None] + root.T @ rng.standard_normal((shrunk.mean.size, count))
     if away.any():
-        moved[tree.known] -= root.T @ (root @ departures.pull(away))
-    curve, share = np.zeros_like(away), tree.shares(base)[:, None]
+        moved[tree.known] -= root.T @ (root @ departures.pull(away))  # A46
+    curve = np.zeros_like(away)
     curve[-1] = 1.0
     for number, level in enumerate(tree.levels):
         lo, mid, hi, looked = tree.lo[level], tree.mid[level], tree.hi[level], tree.known[level]
         mass, half, moves = curve[hi] - curve[lo], share[level], moved[level]
         prior = shrunk.weights[min(number, len(shrunk.weights) - 1)]
-        moves[~looked] += _prior(mass[~looked], half[~looked], prior, rng)
+        moves[~looked] += _prior(mass[~looked], half[~looked], prior, rng)  # A47
         curve[mid] = curve[lo] + np.clip(half * mass + moves, 0.0, mass)
     return tree.filled(curve, np.broadcast_to(base[:, None], curve.shape))
-
-
-def _between(tree: Bisection, base: Floats, curves: Floats) -> Floats:  # (d + 1,), (d + 1, draws) -> (nodes, draws)
-    """How far the left halves depart from the base measure's shares on some curves."""
-    lo, mid, hi = curves[tree.lo], curves[tree.mid], curves[tree.hi]
-    found: Floats = mid - lo - tree.shares(base)[:, None] * (hi - lo)
-    return found
 
 
 def _prior(mass: Floats, share: Floats, weights: Floats, rng: Generator) -> Floats:  # (k, draws) -> (k, draws)
     """Departures of the left halves that nobody was asked about."""
     part = np.searchsorted(np.cumsum(weights)[:-1], rng.random(mass.shape))
     centre, width = parts(mass, share, part)
-    found: Floats = centre + np.sqrt(width) * rng.standard_normal(mass.shape)
-    return found
+    return centre + np.sqrt(width) * rng.standard_normal(mass.shape)

@@ -18,7 +18,7 @@ from ahead_ldp.mechanisms.adaptive.draws import draw_curves
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.workloads import Workload
 
-_WIDER = 1.15  # the posterior takes its own weights and smoothness for known; measured with tools.coverage
+_WIDENING = 1.15  # the posterior takes its own weights and smoothness for known (decisions 011 and 013)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +46,17 @@ class AdaptiveEstimate(DensityEstimate):
     @cached_property
     def _curves(self) -> Floats:  # (draws, size + 1)
         """Shares below every code in densities drawn from the posterior, less the estimate's own."""
-        return _WIDER * (draw_curves(self.fitted).T - from_zero(self.density))
+        return _WIDENING * (draw_curves(self.fitted).T - from_zero(self.density))  # A48
 
     def _errors(self, boxes: Floats) -> Floats:  # (k, 1, 2) -> (draws, k)
         """Answers of the draws less those of the estimate."""
-        found: Floats = _at(self._curves, boxes[:, 0, 1]) - _at(self._curves, boxes[:, 0, 0])
-        return found
+        return _at(self._curves, boxes[:, 0, 1]) - _at(self._curves, boxes[:, 0, 0])
 
     def _variance(self, boxes: Floats, owner: Ints, answers: Floats) -> Floats:
         if self.fitted.people == 0:
             width = np.bincount(owner, boxes[:, 0, 1] - boxes[:, 0, 0], answers.size)
             return np.where((width > 0) & (width < self.density.size), np.inf, 0.0)
-        return np.mean(_added(self._errors(boxes), owner, answers.size) ** 2, axis=0)
+        return np.mean(_added(self._errors(boxes), owner, answers.size) ** 2, axis=0)  # A48
 
     def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)
         """The draws' errors, as many as there are; None without reports."""
@@ -67,26 +66,23 @@ class AdaptiveEstimate(DensityEstimate):
 
     def linear(self, workload: Workload, weights: Floats) -> Answers:  # (k, n) -> k
         """Weighted sums of answers, with errors from the same draws."""
-        found = self.answer(workload, errors=False)
-        values, flags = weights @ found.values, np.zeros(len(weights), bool)
-        drawn = self.joint_errors(workload)
-        if drawn is None:
-            return Answers(values, np.full(len(weights), np.inf), flags, {}, self.consistent)
-        return Answers(values, np.sqrt(np.mean((drawn @ weights.T) ** 2, axis=0)), flags, {}, self.consistent)
+        values, drawn = weights @ self.answer(workload, errors=False).values, self.joint_errors(workload)
+        known = np.inf if drawn is None else np.sqrt(np.mean((drawn @ weights.T) ** 2, axis=0))
+        error = np.broadcast_to(known, values.shape)
+        return Answers(values, error, np.zeros(values.size, bool), {}, self.consistent)
 
 
-def _at(curves: Floats, places: Floats) -> Floats:  # (draws, size + 1), (k,) -> (draws, k)
-    """Curves read at places between the codes."""
-    low = np.clip(np.floor(places).astype(np.int64), 0, curves.shape[1] - 2)
-    part = places - low
-    found: Floats = curves[:, low] * (1 - part) + curves[:, low + 1] * part
-    return found
+def _at(curves: Floats, points: Floats) -> Floats:  # (draws, size + 1), (k,) -> (draws, k)
+    """Curves read between the codes."""
+    low = np.clip(np.floor(points).astype(np.int64), 0, curves.shape[1] - 2)
+    part = points - low
+    return curves[:, low] * (1 - part) + curves[:, low + 1] * part
 
 
 def _added(errors: Floats, owner: Ints, count: int) -> Floats:  # (draws, boxes) -> (draws, queries)
     """Sums over the boxes of each query."""
     if errors.shape[1] == count and (owner == np.arange(count)).all():
         return errors
-    found = np.zeros((count, len(errors)))
-    np.add.at(found, owner, errors.T)
-    return found.T
+    sums = np.zeros((count, len(errors)))
+    np.add.at(sums, owner, errors.T)
+    return sums.T

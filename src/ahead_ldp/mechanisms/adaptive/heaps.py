@@ -11,16 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from ahead_ldp.mechanisms.adaptive.cell_estimates import CellData
 from ahead_ldp.mechanisms.adaptive.log_linear import LogLinear, Model, fit
+from ahead_ldp.mechanisms.adaptive.score_tests import Residuals
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_STANDS_OUT = 4.0  # standard deviations; some 250 places are looked at
-_TIMES = 2.0  # what the smooth density has there, at least
-_MOST = 24
-_ROUNDS = 6
-_AT_ONCE = 0.5  # of the highest score: lower ones may be due to the highest, which the smooth density tries to follow
-_NEAR = 2  # places on either side in which only the highest counts
+_LEAST_SCORE = 4.0  # standard deviations; some 250 places are looked at (decision 011)
+_LEAST_RATIO = 2.0  # of the people there to those of the smooth density (decision 011)
+_MOST_HEAPS = 24  # that are fitted (decision 011)
+_ROUNDS = 6  # of adding some (choice A28)
+_SHARE_OF_HIGHEST = 0.5  # scores below may be due to the highest, which the smooth density follows (decision 011)
+_NEIGHBOURS = 2  # places on either side in which only the highest counts (choice A28)
 
 
 def with_heaps(model: Model, smooth: LogLinear) -> tuple[Ints, LogLinear]:
@@ -28,42 +28,27 @@ def with_heaps(model: Model, smooth: LogLinear) -> tuple[Ints, LogLinear]:
     law, heaps = smooth, np.zeros(0, np.int64)
     for _ in range(_ROUNDS):
         share = law.frequencies
-        score, more = _scores(model.data, law)
-        new = _highest(np.where((score > _STANDS_OUT) & (more > (_TIMES - 1) * share), score, 0.0), heaps)
+        score, more = Residuals.of(model.data, law).of_places()
+        stands_out = (score > _LEAST_SCORE) & (more > (_LEAST_RATIO - 1) * share)
+        new = _highest(np.where(stands_out, score, 0.0), heaps)
         if not new.size:
             break
         heaps, raised = np.concatenate([heaps, new]), share.copy()
         raised[new] += more[new]
         basis = np.hstack([model.basis, columns(share.size, heaps)])
         law = fit(replace(model, basis=basis, own=heaps.size).start(raised / raised.sum()))
-    return heaps, replace(law, log_evidence=law.log_evidence - heaps.size * float(np.log(model.data.borders.size)))
-
-
-def _scores(data: CellData, law: LogLinear) -> tuple[Floats, Floats]:  # (places,) each
-    """How far each place's excess is from 0 in standard deviations, and the excess: to first order.
-
-    The smooth coefficients answer to an excess, so only what they cannot take up counts.
-    """
-    mass, residual = data.cells(law.frequencies), data.residual(law.frequencies)
-    effect = data.jacobian(law.basis, law.frequencies) @ law.spread
-    # A place moves each cell that holds it by 1, and every cell by its share less, since the others give way.
-    taken = data.around(effect) - mass @ effect
-    information = data.around(data.root - 2 * mass) + mass @ mass - (taken**2).sum(axis=1)
-    pull = data.around(residual) - mass @ residual
-    information = np.maximum(information, 1e-12)
-    return pull / np.sqrt(information), pull / information
+    price = heaps.size * float(np.log(model.data.borders.size))  # A29
+    return heaps, replace(law, log_evidence=law.log_evidence - price)
 
 
 def _highest(score: Floats, taken: Ints) -> Ints:
     """Places with a high score, above that of their neighbours, highest first, as many as may still be added."""
     score[taken] = 0.0
-    around = np.lib.stride_tricks.sliding_window_view(np.pad(score, _NEAR), 2 * _NEAR + 1).max(axis=1)
-    found = np.flatnonzero((score > _AT_ONCE * score.max()) & (score >= around))
-    return found[np.argsort(-score[found], kind="stable")][: _MOST - taken.size]
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(score, _NEIGHBOURS), 2 * _NEIGHBOURS + 1)
+    high = np.flatnonzero((score > _SHARE_OF_HIGHEST * score.max()) & (score >= windows.max(axis=1)))
+    return high[np.argsort(-score[high], kind="stable")][: _MOST_HEAPS - taken.size]
 
 
 def columns(places: int, heaps: Ints) -> Floats:  # -> (places, heaps)
     """A column for each heap, 1 there."""
-    found = np.zeros((places, heaps.size))
-    found[heaps, np.arange(heaps.size)] = 1.0
-    return found
+    return (np.arange(places)[:, None] == heaps).astype(float)

@@ -13,16 +13,19 @@ import numpy as np
 from ahead_ldp.mechanisms.adaptive.cell_estimates import CellData, from_zero
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_WALK = np.array([0.01, 0.15, 0.4, 1.0, 2.5, 7.0])  # amplitudes: typical size in the logarithm
-_INTEGRATED = np.array([0.01, 0.3, 0.9, 2.5, 7.0, 20.0])
-_TREND = np.array([0.1, 10.0])  # standard deviation of the trend's two coefficients: hardly any, or a fall by e^10
-_GRID = np.array([g for g in np.ndindex(_TREND.size, _WALK.size, _INTEGRATED.size) if g[0] or max(g) < 2])
-_COARSE = np.flatnonzero([not g[0] or (g[1] % 2 == 0 and g[2] % 2 == 1) for g in _GRID])  # the others are beside these
-_LOG_PRIOR = np.where(_GRID[:, 0] == 0, -2.0, 0.0)  # few densities have no trend
-_OWN = 4.0  # standard deviation of a coefficient that is a column's own: a share e^4 times as large
-_FARTHEST = 4.0  # that a step may move the logarithm anywhere
-_STEPS = 25
-_LEAST = 1e-12  # share that a place is taken to have
+# How far the coefficients may go a priori: a point is an index into each of the three lists of standard deviations.
+_TREND = np.array([0.1, 10.0])  # of the trend's two coefficients: hardly any, or a fall by e^10 (decision 011)
+_WALK = np.array([0.01, 0.15, 0.4, 1.0, 2.5, 7.0])  # of a random walk in the logarithm (choice A15)
+_INTEGRATED = np.array([0.01, 0.3, 0.9, 2.5, 7.0, 20.0])  # of an integrated one (choice A15)
+_NO_TREND = [(0, walk, integrated) for walk in (0, 1) for integrated in (0, 1)]  # then the walks stay small
+_POINTS = np.array([*_NO_TREND, *((1, *point) for point in np.ndindex(_WALK.size, _INTEGRATED.size))])
+# The points that are looked at first: without a trend all, with one every other. Each point is one or beside one.
+_FIRST_POINTS = np.flatnonzero([trend == 0 or (w in (0, 2, 4) and i in (1, 3, 5)) for trend, w, i in _POINTS.tolist()])
+_LOG_PRIOR = np.where(_POINTS[:, 0] == 0, -2.0, 0.0)  # few densities have no trend (decision 011)
+_OWN_SD = 4.0  # of a coefficient that is a column's own: a share e^4 times as large (choice A15)
+_LONGEST_STEP = 4.0  # that a step may move the logarithm anywhere (choice A17)
+_MOST_STEPS = 25  # tolerance: fits end after some five
+_LEAST_SHARE = 1e-12  # tolerance: that a place is taken to have, so that it has a logarithm
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +46,7 @@ class LogLinear:
     def cumulative_spread(self) -> Floats:  # (d + 1, k)
         """A root of the covariance of the share below each code, to first order."""
         moved, x = self.basis @ self.spread, self.frequencies
-        return from_zero(x[:, None] * (moved - x @ moved))
+        return from_zero(x[:, None] * (moved - x @ moved))  # A25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,19 +61,19 @@ class Model:
 
     @property
     def scales(self) -> Floats:  # (amplitudes, k)
-        """Prior standard deviations for each place of the grid."""
+        """Prior standard deviations for each point of the grid."""
         shared = _scales(self.basis.shape[1] - self.own)
-        return np.hstack([shared, np.full((len(shared), self.own), _OWN)])
+        return np.hstack([shared, np.full((len(shared), self.own), _OWN_SD)])
 
     def density(self, beta: Floats) -> Floats:  # (k,) -> (places,)
         """The share of every place."""
-        return softmax(self.basis @ beta + np.log(self.width))
+        return softmax(self.basis @ beta + np.log(self.width))  # A13
 
     def start(self, x: Floats) -> Start:  # (places,)
         """From the problem linearised at some shares of sum 1."""
-        normal, scales = _Normal.near(self, np.maximum(x, _LEAST)), self.scales
-        evidence = normal.evidence(scales[_COARSE]) + _LOG_PRIOR[_COARSE]
-        chosen = int(_COARSE[evidence.argmax()])
+        normal, scales = _Normal.near(self, np.maximum(x, _LEAST_SHARE)), self.scales
+        evidence = normal.evidence(scales[_FIRST_POINTS]) + _LOG_PRIOR[_FIRST_POINTS]
+        chosen = int(_FIRST_POINTS[evidence.argmax()])
         return Start(self, scales, chosen, normal.mean(scales[chosen]), self.log_prior + float(evidence.max()))
 
 
@@ -95,7 +98,7 @@ class Start:
     def filled(self, basis: Floats, borders: Ints) -> Start:  # (d, k), (places + 1,)
         """Places not even inside, but as the coefficients have it for a basis of all codes."""
         inside = basis @ self.beta - np.repeat(self.model.basis @ self.beta, np.diff(borders))
-        width = np.add.reduceat(np.exp(np.clip(inside, -_FARTHEST, _FARTHEST)), borders[:-1])
+        width = np.add.reduceat(np.exp(np.clip(inside, -_LONGEST_STEP, _LONGEST_STEP)), borders[:-1])  # A20
         return replace(self, model=replace(self.model, width=width))
 
 
@@ -112,28 +115,24 @@ class _Normal:
     def at(cls, model: Model, beta: Floats) -> _Normal:
         x = model.density(beta)
         j, residual = model.data.jacobian(model.basis, x), model.data.residual(x)
-        return cls(beta, residual, j.T @ j, j.T @ (residual + j @ beta))
+        return cls(beta, residual, j.T @ j, j.T @ (residual + j @ beta))  # A16
 
     @classmethod
     def near(cls, model: Model, x: Floats) -> _Normal:
         """At shares that are none of the model's: what their own logarithm does stands for the coefficients."""
         j = model.data.jacobian(np.column_stack([model.basis, np.log(x / model.width)]), x)
-        j, residual = j[:, :-1], model.data.residual(x) + j[:, -1]
+        j, residual = j[:, :-1], model.data.residual(x) + j[:, -1]  # A19
         return cls(np.zeros(j.shape[1]), residual, j.T @ j, j.T @ residual)
 
     def penalised(self, scale: Floats) -> float:
-        return float(self.residual @ self.residual + ((self.beta / scale) ** 2).sum())
+        return float(self.residual @ self.residual + ((self.beta / scale) ** 2).sum())  # A17
 
     def inner(self, scale: Floats) -> Floats:  # (..., k) -> (..., k, k)
         """I + S G S, S the prior standard deviations."""
-        found: Floats = scale[..., :, None] * self.gram * scale[..., None, :]
-        places = np.arange(self.beta.size)
-        found[..., places, places] += 1.0
-        return found
+        return scale[..., :, None] * self.gram * scale[..., None, :] + np.eye(self.beta.size)
 
     def mean(self, scale: Floats) -> Floats:  # (..., k) -> (..., k)
-        found: Floats = scale * np.linalg.solve(self.inner(scale), (scale * self.right)[..., None])[..., 0]
-        return found
+        return scale * np.linalg.solve(self.inner(scale), (scale * self.right)[..., None])[..., 0]  # A16
 
     def evidence(self, scales: Floats) -> Floats:  # (a, k) -> (a,)
         """Of several priors, in the linearised problem.
@@ -145,7 +144,7 @@ class _Normal:
         whole[:, :k, :k], whole[:, k, :k], whole[:, k, k] = self.inner(scales), b, 1 + (b**2).sum(axis=1)
         root = np.linalg.cholesky(whole)
         diagonal = np.diagonal(root, axis1=1, axis2=2)[:, :k]
-        return 0.5 * (root[:, k, :k] ** 2).sum(axis=1) - np.log(diagonal).sum(axis=1)
+        return 0.5 * (root[:, k, :k] ** 2).sum(axis=1) - np.log(diagonal).sum(axis=1)  # A18
 
 
 def fit(start: Start) -> LogLinear:
@@ -154,7 +153,7 @@ def fit(start: Start) -> LogLinear:
     normal = _Normal.at(model, start.beta)
     for nearly in (0.3, 0.1):
         normal = _climb(model, normal, scales[chosen], nearly)
-        near = np.flatnonzero((np.abs(_GRID - _GRID[chosen]) <= 1).all(axis=1))
+        near = np.flatnonzero((np.abs(_POINTS - _POINTS[chosen]) <= 1).all(axis=1))
         best = int(near[(normal.evidence(scales[near]) + _LOG_PRIOR[near]).argmax()])
         if best == chosen:
             break
@@ -165,10 +164,10 @@ def fit(start: Start) -> LogLinear:
 
 def _climb(model: Model, normal: _Normal, scale: Floats, nearly: float) -> _Normal:
     """Steps towards the mode, none of which raises the penalised misfit, until one moves the logarithm less."""
-    for _ in range(_STEPS):
+    for _ in range(_MOST_STEPS):
         ahead = normal.mean(scale) - normal.beta
         far = float(np.ptp(model.basis @ ahead))
-        share = min(1.0, _FARTHEST / max(far, 1e-300))
+        share = min(1.0, _LONGEST_STEP / max(far, 1e-300))
         now = normal.penalised(scale)
         for _ in range(8):
             tried = _Normal.at(model, normal.beta + share * ahead)
@@ -184,30 +183,28 @@ def _climb(model: Model, normal: _Normal, scale: Floats, nearly: float) -> _Norm
 
 
 def _law(model: Model, normal: _Normal, scales: Floats, chosen: int, near: Ints) -> LogLinear:
-    """The coefficients' law, its mean averaged over places of the grid near the best."""
+    """The coefficients' law, its mean averaged over points of the grid near the best."""
     best, evidence = scales[chosen], normal.evidence(scales[near]) + _LOG_PRIOR[near]
-    mean = softmax(evidence) @ normal.mean(scales[near])
+    mean = softmax(evidence) @ normal.mean(scales[near])  # A18
     root = np.linalg.cholesky(normal.inner(best))
-    spread = best[:, None] * np.linalg.solve(root, np.eye(best.size)).T
-    top = -0.5 * normal.penalised(best) - float(np.log(np.diag(root)).sum()) + float(_LOG_PRIOR[chosen])
+    spread = best[:, None] * np.linalg.solve(root, np.eye(best.size)).T  # A16
+    top = -0.5 * normal.penalised(best) - float(np.log(np.diag(root)).sum()) + float(_LOG_PRIOR[chosen])  # A18
     return LogLinear(1.0, model.log_prior + top, model.basis, mean, spread, model.density(mean))
 
 
 def _scales(k: int) -> Floats:  # -> (amplitudes, k)
-    """Prior standard deviations of the coefficients for each place of the grid: trend, walk, integrated walk.
+    """Prior standard deviations of the coefficients for each point of the grid: trend, walk, integrated walk.
 
     The cosines of a random walk go down as 1/j, those of an integrated one as 1/j^2.
     """
     j = np.arange(1, k - 1)
-    walk, integrated = 1 / j**2, 1 / j**4.0
-    walk, integrated = walk / walk.sum(), integrated / integrated.sum()
-    t, a, b = _TREND[_GRID[:, :1]], _WALK[_GRID[:, 1:2]], _INTEGRATED[_GRID[:, 2:]]
-    cosines = np.sqrt(2 * (a**2 * walk + b**2 * integrated))  # of variance a^2 + b^2 on average along the codes
+    walk, integrated = (falling / falling.sum() for falling in (1 / j**2, 1 / j**4.0))
+    t, a, b = _TREND[_POINTS[:, :1]], _WALK[_POINTS[:, 1:2]], _INTEGRATED[_POINTS[:, 2:]]
+    cosines = np.sqrt(2 * (a**2 * walk + b**2 * integrated))  # A15: a^2 + b^2 on average along the codes
     return np.hstack([t, t, cosines])
 
 
 def softmax(eta: Floats) -> Floats:  # (..., d) -> (..., d)
     """Positive numbers of sum 1 with these logarithms, but for a constant."""
     weight = np.exp(eta - eta.max(axis=-1, keepdims=True))
-    found: Floats = weight / weight.sum(axis=-1, keepdims=True)
-    return found
+    return weight / weight.sum(axis=-1, keepdims=True)

@@ -2,7 +2,7 @@
 
 The logarithm of the density is a quadratic trend and forty cosines. A priori the cosines' weights are those of a
 random walk and an integrated one; how far the walks go is weighed by the evidence (Laplace's approximation), and so
-is the coordinate in which they walk (``inference.coordinates``). Heaps on it have coefficients of their own, or one in
+is the coordinate in which they walk (``coordinates``). Heaps on it have coefficients of their own, or one in
 common where people round. The likelihood is the cells' normal one, as in generalised least squares.
 """
 
@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 
 from ahead_ldp.mechanisms.adaptive.cell_estimates import CellData, CellEstimates, from_zero
 from ahead_ldp.mechanisms.adaptive.coordinates import coordinates
@@ -23,26 +22,17 @@ from ahead_ldp.mechanisms.adaptive.log_linear import LogLinear, Model, fit, soft
 from ahead_ldp.mechanisms.adaptive.rounding import rounded
 from ahead_ldp.schema.arrays import Floats, Ints
 
-__all__ = ["CellEstimates", "SmoothDensity", "smooth_density"]
-
-_MOST_COSINES = 40
-_MOST_FITTED = 3  # of the coordinates
-_WORSE = 8.0  # log-evidence by which a basis may be behind when it is first looked at
+_MOST_COSINES = 40  # of the basis (choice A14)
+_MOST_FITTED = 3  # of the coordinates (decision 012)
+_MOST_BEHIND = 8.0  # log-evidence by which a coordinate that is fitted may be behind at first (choice A23)
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothDensity:
-    """A smooth density: positive frequencies of sum 1, and what is known about how far they may be off.
-
-    ``log_evidence`` lacks a constant of the data: it compares models of the same estimates. ``misfit`` is the sum of
-    squared residuals over their variances, ``freedom`` what it would be on average if the truth were as smooth: a
-    misfit far above says that the density is not.
-    """
+    """A smooth density: positive frequencies of sum 1, the laws behind them, and how many coefficients they used."""
 
     frequencies: Floats  # (d,)
-    log_evidence: float
-    misfit: float
-    freedom: float
+    used: float = 0.0
     laws: tuple[LogLinear, ...] = ()
 
     @cached_property
@@ -51,57 +41,43 @@ class SmoothDensity:
         centre, parts = from_zero(self.frequencies), [np.zeros((self.frequencies.size + 1, 1))]
         for law in self.laws:
             away = (from_zero(law.frequencies) - centre)[:, None]
-            parts.append(np.sqrt(law.weight) * np.hstack([law.cumulative_spread(), away]))
+            parts.append(np.sqrt(law.weight) * np.hstack([law.cumulative_spread(), away]))  # A25
         return np.hstack(parts)
-
-    def draws(self, count: int, rng: Generator) -> Floats:  # -> (count, d)
-        """Densities drawn from the posterior; each is positive with sum 1."""
-        if not self.laws:
-            return np.tile(self.frequencies, (count, 1))
-        which = rng.choice(len(self.laws), size=count, p=[law.weight for law in self.laws])
-        found = np.empty((count, self.frequencies.size))
-        for i, law in enumerate(self.laws):
-            z = rng.standard_normal((int((which == i).sum()), law.mean.size))
-            found[which == i] = softmax((law.mean + z @ law.spread.T) @ law.basis.T)
-        return found
 
 
 def smooth_density(
-    d: int, given: Sequence[CellEstimates], total: float = 1.0, near: Floats | None = None
+    d: int, estimates: Sequence[CellEstimates], total: float = 1.0, near: Floats | None = None
 ) -> SmoothDensity:  # (d,)
     """The density of d codes behind some estimates, smooth but for heaps; ``total`` is who has a code at all.
 
     Without any precision it is even. The fit starts near a density that fits (None: the even one) and takes only steps
     that improve it, so it is always a proper density; models are averaged by their evidence.
     """
-    told = [g for g in given if g.precision.any()]
-    if d == 1 or not told:
-        return SmoothDensity(np.full(d, 1 / d), 0.0, 0.0, 0.0)
-    data = CellData.of(told, max(total, 1e-9))
-    laws, used = _laws(data, np.full(d, 1 / d) if near is None else near)
-    x, evidence = np.sum([law.weight * law.frequencies for law in laws], axis=0), [law.log_evidence for law in laws]
-    misfit = float((data.residual(x) ** 2).sum()) + data.within
-    average = float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
-    return SmoothDensity(x, average, misfit, data.freedom - used, laws)
+    informed, even = [e for e in estimates if e.precision.any()], np.full(d, 1 / d)
+    if d == 1 or not informed:
+        return SmoothDensity(even)
+    laws, used = _laws(CellData.of(informed, max(total, 1e-9)), even if near is None else near)
+    return SmoothDensity(np.sum([law.weight * law.frequencies for law in laws], axis=0), used, laws)  # A23
 
 
 def _laws(data: CellData, near: Floats) -> tuple[tuple[LogLinear, ...], float]:  # (d,)
     """Laws of all codes with their weights, and how many coefficients they used."""
     places, width = replace(data, borders=np.arange(data.borders.size)), np.diff(data.borders)
-    found = _fitted(places, data.borders, near)
-    best = max(found, key=lambda f: f.law.log_evidence)
+    fits = _fitted(places, data.borders, near)
+    best = max(fits, key=lambda f: f.law.log_evidence)
     heaps, law = with_heaps(best.model, best.law)
     if heaps.size:
         codes = np.hstack([best.codes, np.repeat(columns(width.size, heaps), width, axis=0)])
-        found.append(_Fitted(best.model, law, codes))
-    laws = [f.law.on(f.codes) for f in found]
-    moved = [places.jacobian(f.law.basis, f.law.frequencies) @ f.law.spread for f in found]
+        fits.append(_Fitted(best.model, law, codes))
+    laws, seen = [f.law.on(f.codes) for f in fits], [(places, f.law) for f in fits]
     rounding = rounded(data, best.law.on(best.codes), best.model.log_prior)
     if rounding is not None:
         laws.append(rounding)
-        moved.append(data.jacobian(rounding.basis, rounding.frequencies) @ rounding.spread)
-    weights = softmax(np.array([law.log_evidence for law in laws])).tolist()
-    used = sum(w * float((m**2).sum()) for w, m in zip(weights, moved, strict=True))
+        seen.append((data, rounding))
+    weights = softmax(np.array([law.log_evidence for law in laws])).tolist()  # A23
+    moved = [cells.jacobian(law.basis, law.frequencies) @ law.spread for cells, law in seen]
+    freedom = data.freedom - sum(w * float((m**2).sum()) for w, m in zip(weights, moved, strict=True))  # A24
+    used = data.freedom - freedom  # rounded as the freedom is, which recorded answers rest on
     return tuple(replace(law, weight=w) for law, w in zip(laws, weights, strict=True)), used
 
 
@@ -114,21 +90,23 @@ class _Fitted(NamedTuple):
 def _fitted(places: CellData, borders: Ints, near: Floats) -> list[_Fitted]:  # (places + 1,), (d,)
     """Fits to places in the coordinates that are likeliest at first sight."""
     k, width, share = min(_MOST_COSINES, near.size - 1), np.diff(borders), np.add.reduceat(near, borders[:-1])
+    tried = coordinates(borders, near)
+    means = [np.add.reduceat(c.at, borders[:-1]) / width for c in tried]
     starts = [
-        (Model(places, _basis(c.means(borders), k), width, log_prior=c.log_prior).start(share), c)
-        for c in coordinates(borders, near)
+        (Model(places, _basis(mean, k), width, log_prior=c.log_prior).start(share), c)
+        for mean, c in zip(means, tried, strict=True)
     ]
     starts = sorted(starts, key=lambda pair: -pair[0].log_evidence)[:_MOST_FITTED]
-    found = []
+    fits = []
     for start, coordinate in starts:
-        if start.log_evidence > starts[0][0].log_evidence - _WORSE:
+        if start.log_evidence > starts[0][0].log_evidence - _MOST_BEHIND:
             codes = _basis(coordinate.at, k)
             inside = start.settled().filled(codes, borders)
-            found.append(_Fitted(inside.model, fit(inside), codes))
-    return found
+            fits.append(_Fitted(inside.model, fit(inside), codes))
+    return fits
 
 
 def _basis(at: Floats, cosines: int) -> Floats:  # (d,) -> (d, 2 + cosines)
     """A linear and a quadratic column on [-1, 1], then the cosines of the whole domain; none is constant."""
     t = 2 * at - 1
-    return np.hstack([t[:, None], (t**2)[:, None], np.cos(np.pi * at[:, None] * np.arange(1, cosines + 1))])
+    return np.hstack([t[:, None], (t**2)[:, None], np.cos(np.pi * at[:, None] * np.arange(1, cosines + 1))])  # A14

@@ -6,36 +6,24 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.mechanisms.ahead.decomposition import Decomposition, Rules, levels
+from ahead_ldp.mechanisms.ahead.decomposition import Decomposition, GrownTrees, levels
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Run, axes_of
+from ahead_ldp.protocol.mechanism import Group, Run, axes_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AHEAD(Mechanism):
+class AHEAD(GrownTrees):
     """AHEAD (DZB+21, Sec. 4.2, Algorithms 1 and 2; Sec. 4.5 for several attributes, cut all at once).
 
     Privacy (Sec. 4.3 and App. B): a person draws a group without looking at the value and sends one report, through
     an epsilon-LDP oracle, about a partition that depends on other people's reports only. All the rest is
     post-processing.
 
-    The choices are those of ``decomposition.Rules``.
+    The choices are those of ``decomposition.GrownTrees``.
     """
 
     name: ClassVar[str] = "ahead"
     idea: ClassVar[str] = "one adaptive tree over all attributes"
-    source: ClassVar[str] = "Du et al., CCS 2021"
-    oracle: str = "oue"
-    fanout: int = 2
-    tested: str = "raw"
-    stopped: str = "final"
-    scale: float = 1.0
-    max_cells: int = 1 << 16
-
-    @classmethod
-    def paper(cls, epsilon: float | str, fanout: int = 2) -> Self:
-        """The paper's AHEAD: raw estimates are tested, stopped nodes stay stopped and are estimated again."""
-        return cls(epsilon=epsilon, fanout=fanout)
 
     @classmethod
     def published(cls, epsilon: float | str, fanout: int = 2) -> Self:
@@ -47,12 +35,6 @@ class AHEAD(Mechanism):
         """Algorithm 1 to the letter: a node that was not divided is tested again by every later group."""
         return cls(epsilon=epsilon, fanout=fanout, stopped="retested")
 
-    @property
-    def rules(self) -> Rules:
-        """The choices that shape the decomposition."""
-        epsilon = self.epsilon if isinstance(self.epsilon, float | str) else float(self.epsilon)
-        return Rules(epsilon, self.oracle, self.fanout, self.tested, self.stopped, self.scale, self.max_cells)
-
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """c = log_B |D| groups of equal share, one for each level of the tree."""
         return tuple(Group(str(i + 1)) for i in range(levels(axes_of(schema), self.fanout)))
@@ -60,7 +42,7 @@ class AHEAD(Mechanism):
     def run(self, schema: Schema) -> Run:
         """Algorithm 1: one wave per group."""
         attributes = tuple(range(len(schema.attributes)))
-        decomposition = Decomposition.start(self.rules, axes_of(schema))
+        decomposition = Decomposition.start(self, axes_of(schema))
         for group in self.groups(schema):  # step 1, user partition
             decomposition = decomposition.divided()  # step 3, new decomposition generation
             tallies = yield {group.id: decomposition.question(attributes)}

@@ -7,28 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ahead_ldp.oracles import LinearOracle
+from ahead_ldp.estimates.measurements import Measurement, pool
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Measurement:
-    """What one group said: estimates of the frequencies of some nodes, which tile the domain.
-
-    ``projected``: they were brought to non-negative values of sum 1 (Norm-Sub).
-    """
-
-    nodes: Ints  # (cells,) the node behind each cell
-    estimate: Floats  # (cells,)
-    n: int
-    oracle: LinearOracle
-    projected: bool = False
-
-    @property
-    def precision(self) -> float:
-        """Inverse of a cell's variance at f = 0; 0 without reports."""
-        return 0.0 if self.n == 0 else 1 / float(self.oracle.variance(self.n))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,12 +93,3 @@ def average(tree: Tree, measurements: Sequence[Measurement]) -> Averaged:
         values[part] = values[above] * tree.volume[part] / tree.volume[above]
     total[0] = np.inf
     return Averaged(tree, tuple(measurements), precision, own_weight, total, filled, values)
-
-
-def pool(tree: Tree, measurements: Sequence[Measurement]) -> tuple[Floats, Floats]:
-    """Each node's own estimate, pooled over the groups that measured it, and its precision."""
-    weighted, precision = np.zeros(tree.size), np.zeros(tree.size)
-    for m in measurements:
-        weighted[m.nodes] += m.precision * m.estimate
-        precision[m.nodes] += m.precision
-    return np.divide(weighted, precision, out=np.zeros(tree.size), where=precision > 0), precision

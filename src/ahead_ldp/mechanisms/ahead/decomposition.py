@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
 from ahead_ldp.device.partition import Axis
+from ahead_ldp.estimates.measurements import Measurement
 from ahead_ldp.estimates.solvers.norm_sub import norm_sub
-from ahead_ldp.mechanisms.ahead.averaging import Averaged, Measurement, average
-from ahead_ldp.oracles import LinearOracle, Tally, choose_oracle, make_oracle
+from ahead_ldp.mechanisms.ahead.averaging import Averaged, average
+from ahead_ldp.mechanisms.grain import AHEAD_FREQUENCY
+from ahead_ldp.oracles import LinearOracle, Tally, linear_oracle
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.partitions.trees import Tree
-from ahead_ldp.protocol.mechanism import Question
+from ahead_ldp.protocol.mechanism import Mechanism, Question, check_choice
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
-_GRAIN = 2.0**30  # comparisons on the way to a question are rounded to 2**-30 (DESIGN, decision 3)
 
-
-@dataclass(frozen=True, slots=True)
-class Rules:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrownTrees(Mechanism):
     """The named choices of a decomposition; ``docs/departures.md`` says what each costs.
 
     ``tested``: what is compared with theta: the "raw" estimate (Algorithm 1), or after "norm_sub" (published code).
     ``stopped``: whether a node that was not divided stays so ("final", the text of step 3) or is tested again with
     every later group ("retested", Algorithm 1 to the letter).
-    ``scale`` multiplies theta; 1 is the paper's.
+    ``scale`` multiplies theta; 1 is the paper's. ``oracle`` is a registered name, or "best" for the least variance.
     """
 
-    epsilon: float | str
+    source: ClassVar[str] = "Du et al., CCS 2021"
     oracle: str = "oue"
     fanout: int = 2
     tested: str = "raw"
@@ -39,6 +40,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         """Refuse a choice that does not exist."""
+        Mechanism.__post_init__(self)
         check_choice("tested", self.tested, ("raw", "norm_sub"))
         check_choice("stopped", self.stopped, ("final", "retested"))
         if self.fanout < 2:
@@ -46,28 +48,29 @@ class Rules:
         if not self.scale > 0:
             raise ValueError(f"expected scale > 0, got {self.scale}")
 
+    @classmethod
+    def paper(cls, epsilon: float | str, fanout: int = 2) -> Self:
+        """The paper's: raw estimates are tested, stopped nodes stay stopped and are estimated again."""
+        return cls(epsilon=epsilon, fanout=fanout)
+
     def make_oracle(self, cells: int) -> LinearOracle:
         """The oracle for a question on this many cells."""
-        if self.oracle == "best":
-            return choose_oracle(self.epsilon, cells).oracle
-        oracle = make_oracle(self.oracle, self.epsilon, cells)
-        if not isinstance(oracle, LinearOracle):
-            raise ValueError(f"expected an oracle with an unbiased estimate, got {self.oracle!r}")
-        return oracle
+        epsilon = self.epsilon if isinstance(self.epsilon, float | str) else float(self.epsilon)
+        return linear_oracle(self.oracle, epsilon, cells)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decomposition:
     """A tree, which of its leaves may still be divided, which of them are heavy, and what was measured."""
 
-    rules: Rules
+    rules: GrownTrees
     tree: Tree
     is_open: Bools  # (nodes,) leaves whose fate is not sealed
     heavy: Bools  # (nodes,) leaves above theta
     measurements: tuple[Measurement, ...] = ()
 
     @classmethod
-    def start(cls, rules: Rules, axes: Sequence[Axis]) -> Decomposition:
+    def start(cls, rules: GrownTrees, axes: Sequence[Axis]) -> Decomposition:
         """The root, which is always divided."""
         tree = Tree.root(axes, rules.fanout)
         cells = int(tree.prospective_children[0])
@@ -102,15 +105,13 @@ class Decomposition:
         """
         leaves, oracle = self.tree.leaves, self.oracle
         estimate = oracle.estimate(tally)
-        measurement = Measurement(
-            leaves, norm_sub(estimate), tally.n, oracle, projected=True
-        )  # post-processing's Norm-Sub
+        measurement = Measurement(leaves, norm_sub(estimate), tally.n, oracle, projected=True)  # Alg. 2's Norm-Sub
         known = replace(self, measurements=(*self.measurements, measurement))
         if tally.n == 0:
             return known
         tested = estimate if self.rules.tested == "raw" else measurement.estimate
         theta = threshold(oracle.variance(tally.n), self.tree.prospective_children[leaves], self.rules.scale)
-        above = np.rint(tested * _GRAIN) > np.rint(theta * _GRAIN)
+        above = np.rint(tested * AHEAD_FREQUENCY) > np.rint(theta * AHEAD_FREQUENCY)
         heavy, is_open = np.zeros(self.tree.size, bool), self.is_open.copy()
         heavy[leaves] = above & self.is_open[leaves]
         if self.rules.stopped == "final":
@@ -127,7 +128,7 @@ class Decomposition:
         room = self.rules.max_cells - leaves.size
         if gain[heavy].sum() <= room:
             return heavy
-        order = leaves[np.argsort(-np.rint(tested * _GRAIN), kind="stable")]
+        order = leaves[np.argsort(-np.rint(tested * AHEAD_FREQUENCY), kind="stable")]
         order = order[heavy[order]]
         kept = np.zeros_like(heavy)
         kept[order[np.cumsum(gain[order]) <= room]] = True
@@ -151,9 +152,3 @@ def levels(axes: Sequence[Axis], fanout: int) -> int:
             count += 1
         deepest = max(deepest, count)
     return deepest
-
-
-def check_choice(argument: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a value that is not among the named ones."""
-    if value not in allowed:
-        raise ValueError(f"expected {argument} to be one of {', '.join(allowed)}, got {value!r}")

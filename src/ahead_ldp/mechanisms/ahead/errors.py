@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ahead_ldp.mechanisms.ahead.averaging import Averaged, Measurement
+from ahead_ldp.estimates.measurements import Measurement
+from ahead_ldp.mechanisms.ahead.averaging import Averaged
 from ahead_ldp.partitions.covers import overlap
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.schema.arrays import Floats, Ints
@@ -27,7 +28,7 @@ def linear_variance(averaged: Averaged, weights: Floats) -> Floats:  # (k, nodes
     people, f = _people(averaged), np.maximum(averaged.values, 0.0)
     variance, everyone = np.zeros(len(weights)), np.zeros_like(weights)
     for m, a, cell_f in _parts(averaged, weights):
-        variance += m.oracle.quadratic(m.n, cell_f, a) + ((a**2) @ cell_f - (a @ cell_f) ** 2) / m.n
+        variance += m.oracle.group_variance(m.n, cell_f, a)
         everyone[:, m.nodes] += a
     phi, leaf_f = _on_leaves(averaged.tree, everyone, f)
     variance -= ((phi**2) @ leaf_f - (phi @ leaf_f) ** 2) / people  # groups share out the participants

@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
+from ahead_ldp.estimates.measurements import Measurement
 from ahead_ldp.estimates.solvers.norm_sub import nearest_in_simplex
-from ahead_ldp.mechanisms.ahead.averaging import Measurement, average
+from ahead_ldp.mechanisms.ahead.averaging import average
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
-from ahead_ldp.oracles import LinearOracle, choose_oracle, make_oracle
+from ahead_ldp.oracles import linear_oracle
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of
@@ -42,18 +43,10 @@ class Flat(Mechanism):
         measurements = []
         for group in self.groups(schema):
             tree = tree.split(np.array([True]))[0]
-            oracle = self._oracle(tree.leaves.size)
+            oracle = linear_oracle(self.oracle, self.epsilon, tree.leaves.size)
             question = Question(tuple(range(len(axes))), Partition.of_tree(tree), oracle)
             tally = (yield {group.id: question})[group.id]
             estimate = oracle.estimate(tally)
             kept = nearest_in_simplex(estimate) if self.non_negative else estimate
             measurements.append(Measurement(tree.leaves, kept, tally.n, oracle, projected=self.non_negative))
         return TreeEstimate(schema, average(tree, measurements), consistent=self.non_negative)
-
-    def _oracle(self, cells: int) -> LinearOracle:
-        if self.oracle == "best":
-            return choose_oracle(self.epsilon, cells).oracle
-        oracle = make_oracle(self.oracle, self.epsilon, cells)
-        if not isinstance(oracle, LinearOracle):
-            raise ValueError(f"expected an oracle with an unbiased estimate, got {self.oracle!r}")
-        return oracle

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Self
+from math import prod
+from typing import ClassVar
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.mechanisms.ahead.decomposition import Decomposition, Rules, check_choice, levels
+from ahead_ldp.mechanisms.ahead.decomposition import Decomposition, GrownTrees, levels
 from ahead_ldp.mechanisms.ahead.pair_estimates import PairEstimate
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Run, axes_of
+from ahead_ldp.protocol.mechanism import Group, Run, axes_of, check_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LLE(Mechanism):
+class LLE(GrownTrees):
     """AHEAD for many attributes (DZB+21, Sec. 4.5 and App. F): pairs, consistency on attributes, maximum entropy.
 
     The trees of all C(m, 2) pairs grow side by side, one level a wave. Privacy is that of ``AHEAD``: a person answers
@@ -24,44 +25,24 @@ class LLE(Mechanism):
 
     name: ClassVar[str] = "lle"
     idea: ClassVar[str] = "an adaptive tree for each pair of attributes"
-    source: ClassVar[str] = "Du et al., CCS 2021"
-    oracle: str = "oue"
-    fanout: int = 2
-    tested: str = "raw"
-    stopped: str = "final"
-    scale: float = 1.0
-    max_cells: int = 1 << 16
     combine: str = "entropy"
 
     def __post_init__(self) -> None:
         """Refuse a choice that does not exist."""
-        super(LLE, self).__post_init__()
+        GrownTrees.__post_init__(self)
         check_choice("combine", self.combine, ("entropy", "weighted_update"))
-
-    @classmethod
-    def paper(cls, epsilon: float | str, fanout: int = 2) -> Self:
-        """The paper's LLE."""
-        return cls(epsilon=epsilon, fanout=fanout)
-
-    @property
-    def rules(self) -> Rules:
-        """The choices that shape every tree."""
-        epsilon = self.epsilon if isinstance(self.epsilon, float | str) else float(self.epsilon)
-        return Rules(epsilon, self.oracle, self.fanout, self.tested, self.stopped, self.scale, self.max_cells)
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """One for each level of each pair's tree; a pair gets the same share of people however deep it is."""
         depth = {pair: levels(axes_of(schema, pair), self.fanout) for pair in subsets(schema)}
-        common = 1
-        for count in set(depth.values()):
-            common *= max(count, 1)
+        common = prod(max(count, 1) for count in set(depth.values()))
         return tuple(
             Group(_id(pair, level), common // count) for pair, count in depth.items() for level in range(1, count + 1)
         )
 
     def run(self, schema: Schema) -> Run:
         """Algorithm 3: all trees, level by level."""
-        trees = {pair: Decomposition.start(self.rules, axes_of(schema, pair)) for pair in subsets(schema)}
+        trees = {pair: Decomposition.start(self, axes_of(schema, pair)) for pair in subsets(schema)}
         depth = {pair: levels(axes_of(schema, pair), self.fanout) for pair in trees}
         for level in range(1, max(depth.values()) + 1):
             growing = [pair for pair in trees if depth[pair] >= level]

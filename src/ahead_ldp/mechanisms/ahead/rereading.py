@@ -10,10 +10,11 @@ import numpy as np
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.estimates.measurements import Measurement, pool
 from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares, non_negative_least_squares
 from ahead_ldp.mechanisms.adaptive import adaptive
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
-from ahead_ldp.mechanisms.ahead.averaging import Averaged, Measurement, pool
+from ahead_ldp.mechanisms.ahead.averaging import Averaged
 from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.mechanisms.ahead.pair_estimates import PairEstimate
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
@@ -36,7 +37,7 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
         raise ValueError(f"expected tallies of ahead or lle to read again, got those of {mechanism.name}")
     if len(schema.attributes) == 1:
         return adaptive.reread(mechanism, schema, history)
-    session, told = Session.told(mechanism, schema, history), defaultdict[tuple[int, ...], list[Tally]](list)
+    session, told = Session.after(mechanism, schema, history), defaultdict[tuple[int, ...], list[Tally]](list)
     for question, tally in session.answered():  # wave by wave
         told[question.attributes].append(tally)
     first = session.finish()
@@ -48,14 +49,15 @@ def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> 
     return TreeEstimate(schema, solved(first.averaged, told[every]), consistent=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class RawMeasurement(Measurement):
     """What one group said, as it is: that the whole is 1 comes in with all groups at once."""
+
+    __slots__ = ()
 
     @property
     def precision(self) -> float:
         """Inverse of the variance that matters, the sum of all cells being known; 0 without reports."""
-        return 0.0 if self.n == 0 else 1 / self.oracle.contrast_variance(self.n)
+        return self.oracle.contrast_precision(self.n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from ahead_ldp.protocol.mechanism import Question, Tallies, axes_of
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_PIECES = 128  # of equal width, beside the bins: where errors are told apart
+_PIECES = 128  # of equal width, beside the bins: where errors are told apart (choice F5)
 
 
 @dataclass(slots=True)
@@ -79,7 +79,6 @@ class AttributeRun:
 def _density(estimate: Estimate) -> Floats:
     schema = estimate.schema
     codes = np.arange(schema.sizes[0], dtype=float)
-    found = estimate.answer(slices(schema, schema.names[0], codes, codes + 1), errors=False).values
-    found = np.maximum(found, 0.0)
-    total = float(found.sum())
-    return found / total if total > 0 else np.full(codes.size, 1 / codes.size)
+    answers = estimate.answer(slices(schema, schema.names[0], codes, codes + 1), errors=False)
+    shares = np.maximum(answers.values, 0.0)
+    return shares / shares.sum() if shares.any() else np.full(codes.size, 1 / codes.size)

@@ -12,12 +12,12 @@ from ahead_ldp.estimates.densities import stretches
 from ahead_ldp.estimates.estimate import Answers, Estimate
 from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.mechanisms.fused.pairwise_models import PairwiseModel
-from ahead_ldp.mechanisms.fused.pairwise_slopes import Draws, Slopes
+from ahead_ldp.mechanisms.fused.pairwise_slopes import Slopes, normal_draws
 from ahead_ldp.partitions.covers import chunks
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import Workload, by_restriction
 
-_SEED = 20_211  # draws are the same every time
+_SEED = 20_211  # unit: any number; draws are the same every time
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,7 @@ class FusedEstimate(Estimate):
         for queries, slopes in self._slopes(workload):
             answers[queries], assumed[queries] = slopes.values, slopes.assumed
             noise[queries] = slopes.variance(self.model)
-        error, bias = np.sqrt(noise), np.sqrt(assumed)
-        return Answers(answers, error, flags, consistent=self.consistent, bias_error=bias)
+        return Answers(answers, np.sqrt(noise), flags, consistent=self.consistent, bias_error=np.sqrt(assumed))
 
     @one_thread
     def joint_errors(self, workload: Workload, draws: int = 1000) -> Floats | None:  # -> (draws, n)
@@ -58,10 +57,10 @@ class FusedEstimate(Estimate):
         if not all(margin.known for margin in self.model.margins):
             return None
         rng = np.random.default_rng(_SEED)
-        drawn, found = Draws.of(self.model, draws, rng), np.zeros((draws, workload.n))
+        drawn, errors = normal_draws(self.model, draws, rng), np.zeros((draws, workload.n))
         for queries, slopes in self._slopes(workload):
-            found[:, queries] = drawn.errors(slopes, rng)
-        return found
+            errors[:, queries] = slopes.errors(drawn, rng)
+        return errors
 
     def _slopes(self, workload: Workload) -> Iterator[tuple[slice, Slopes]]:
         """Stretches of the queries, with their slopes."""

@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.device.partition import Axis
-from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive
+from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive, check_integer
 from ahead_ldp.mechanisms.fused.attribute_runs import AttributeRun
 from ahead_ldp.mechanisms.fused.estimates import FusedEstimate
 from ahead_ldp.mechanisms.fused.grid_columns import Columns
@@ -21,24 +20,25 @@ from ahead_ldp.mechanisms.fused.interactions import Basis, fit_interaction, misf
 from ahead_ldp.mechanisms.fused.margins import Margin, equal_mass_borders
 from ahead_ldp.mechanisms.fused.pair_grids import grid_question, grid_report, scales
 from ahead_ldp.mechanisms.fused.pairwise_models import PairwiseModel
+from ahead_ldp.mechanisms.grain import FUSED_MISFIT
 from ahead_ldp.oracles import Tally, choose_oracle
 from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of
 from ahead_ldp.schema.arrays import Floats, Ints
 
 Pair = tuple[int, int]
 
-_SHARES = 2**20  # people are shared out to this grain
-_PAIRS = 0.2  # how the share of the pairs grows with the attributes
-_EARLY = {"coarse": (4.0, 0.0), "middle": (6.0, 2.0)}  # groups of a pair asked first: 2^x cells at most; 2^y times as
-# many as smooth dependence would be asked about
+_SHARE_STEPS = 2**20  # unit: the shares of groups are whole numbers of these steps
+_PAIR_SHARE = 0.2  # how the share of the pairs grows with the attributes (decision 004)
+# The two groups of a pair that are asked first: at most 2^x cells, and 2^y times what smooth dependence would get.
+_EARLY = {"coarse": (4.0, 0.0), "middle": (6.0, 2.0)}  # choice F2
 _LATE = ("again", "fine")  # those that are asked with the last wave
 _GRIDS = (*_EARLY, *_LATE)
-_PILOT = 2  # the wave, from 0, with which pairs are asked first
-_GUESS = 100_000  # people behind a pair's question, where nothing tells
-_ROUGH = 1.0  # standard errors of a pair's misfit from which a single one counts as rough: to be wrong costs little
-_FEW = 2  # functions of each attribute that tell smooth dependence from rough
-_CLOSER = 2.5  # times ``fineness`` for rough dependence
-_GRAIN = 2.0**10  # decisions on the way to a question are rounded, so that machines agree (DESIGN, decision 3)
+_PILOT_WAVE = 2  # from 0: the wave with which pairs are asked first (decision 004)
+_GUESSED_PEOPLE = 100_000  # behind a pair's question, where nothing tells (choice F2)
+_ROUGH_MISFIT = 1.0  # standard errors from which a single pair counts as rough: to be wrong costs little (decision 004)
+_TEST_FUNCTIONS = 2  # of each attribute that tell smooth dependence from rough (choice F3)
+_ROUGH_FINENESS = 2.5  # times ``fineness`` for rough dependence (choice F2)
+_CERTAIN = Margin(np.ones(1), np.array([0, 1]), np.array([0, 1]), np.zeros((1, 1)))  # of an attribute with one value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,141 +69,162 @@ class Fused(Mechanism):
     users: int | None = None
     waves: int | None = None
     single: float | None = None
-    fineness: float = 0.4
-    bins: int = 32
-    smoothness: int = 6
+    fineness: float = 0.4  # decision 004
+    bins: int = 32  # decision 004
+    smoothness: int = 6  # decision 004
 
     def __post_init__(self) -> None:
-        """Refuse choices that are none."""
+        """Raise ValueError for a choice that the method does not have."""
         Mechanism.__post_init__(self)
-        if self.users is not None and (type(self.users) is not int or self.users < 1):
-            raise ValueError(f"expected users to be a positive integer or None, got {self.users!r}")
-        if self.waves is not None and (type(self.waves) is not int or self.waves < 1):
-            raise ValueError(f"expected waves to be a positive integer or None, got {self.waves!r}")
+        check_integer("users", self.users, 1, optional=True)
+        check_integer("waves", self.waves, 1, optional=True)
+        check_integer("bins", self.bins, 2)
+        check_integer("smoothness", self.smoothness, 1)
         if self.single is not None and not 0 < self.single < 1:
             raise ValueError(f"expected 0 < single < 1, got {self.single!r}")
         if not 0 < self.fineness < float("inf"):
             raise ValueError(f"expected fineness > 0, got {self.fineness!r}")
-        for name, least in (("bins", 2), ("smoothness", 1)):
-            if type(getattr(self, name)) is not int or getattr(self, name) < least:
-                raise ValueError(f"expected {name} to be an integer >= {least}, got {getattr(self, name)!r}")
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """The groups of every attribute's tree, and for each pair two that are asked early and two that are late."""
         several, pairs = _several(schema), list(combinations(_several(schema), 2))
-        alone = self._alone(len(several))
-        found = []
+        alone, groups = self.single_share(len(several)), list[Group]()
         for a in several:
-            groups = self._tree().groups(_only(schema, a))
-            total = sum(g.share for g in groups)
-            part = alone / len(several) / total
-            found += [Group(f"{a + 1}.{g.id}", max(1, round(_SHARES * part * g.share))) for g in groups]
-        share = max(1, round(_SHARES * (1 - alone) / max(len(pairs), 1) / len(_GRIDS)))
-        return (*found, *(Group(_group(pair, grid), share) for pair in pairs for grid in _GRIDS))
+            own = self.tree().groups(Schema((schema.attributes[a],)))
+            part = alone / len(several) / sum(group.share for group in own)
+            groups += [Group(f"{a + 1}.{group.id}", max(1, round(_SHARE_STEPS * part * group.share))) for group in own]
+        share = max(1, round(_SHARE_STEPS * (1 - alone) / max(len(pairs), 1) / len(_GRIDS)))
+        return (*groups, *(Group(_group(pair, grid), share) for pair in pairs for grid in _GRIDS))
 
     def run(self, schema: Schema) -> Run:
         """The trees side by side; the pairs' grids with their third wave and the last, and in between if need be."""
-        axes, several = axes_of(schema), _several(schema)
-        trees = {a: AttributeRun(self._tree(), _only(schema, a), a) for a in several}
-        pairs = list(combinations(several, 2))
-        last = max((t.waves for t in trees.values()), default=0) - 1
-        pilot = min(_PILOT, max(last - 1, 1), last)
-        told: dict[Pair, list[GridReport]] = {p: [] for p in pairs}
-        columns, rough, finest, people = dict[int, Columns](), set[Pair](), dict[Pair, float](), 0
-        for number in range(last + 1):
+        trees = {a: AttributeRun(self.tree(), Schema((schema.attributes[a],)), a) for a in _several(schema)}
+        pairs = _Pairs(self, schema, trees)
+        for number in range(pairs.last + 1):
             asked = {a: tree.ask() for a, tree in trees.items()}
-            grids: dict[str, tuple[Pair, float]] = {}  # groups that are asked about 2^x cells of a pair
-            if number == pilot and pairs:
-                densities, everybody = {a: tree.density() for a, tree in trees.items()}, self._people(schema, trees)
-                columns = {a: Columns.of(densities[a], axes[a], self.bins) for a in several}
-                finest = dict.fromkeys(pairs, self._finest(everybody, len(several), None))
-                grids |= {_group(p, g): (p, min(x, finest[p] + y)) for p in pairs for g, (x, y) in _EARLY.items()}
-            if number == pilot + 1 and pairs:
-                masses = {a: np.add.reduceat(densities[a], columns[a].bins[:-1]) for a in several}
-                rough = {p for p in pairs if self._misfit(axes, p, masses, told[p]) > _least_misfit(len(pairs))}
-                later = (last - pilot) / (last + 1)
-                finest |= dict.fromkeys(rough, self._finest(everybody, len(several), later))
-            if rough:
-                grids |= _instead(asked, rough, finest, number)
-            if number == last:
-                for p in pairs:
-                    two = scales(finest[p], p in rough)[-len(_LATE) :]
-                    grids |= {_group(p, name): (p, two[k % len(two)]) for k, name in enumerate(_LATE)}
-            wave = {g: grid_question(schema, p, columns, cells, self.epsilon) for g, (p, cells) in grids.items()}
-            wave |= {g: question for mine in asked.values() for g, question in mine.items() if g not in grids}
+            grids = pairs.ask(number, asked)
+            wave = {g: grid_question(schema, p, pairs.columns, cells, self.epsilon) for g, (p, cells) in grids.items()}
+            wave |= {g: question for own in asked.values() for g, question in own.items() if g not in grids}
             tallies = yield wave
             for a, tree in trees.items():
                 silent = {g: Tally.empty(q.oracle.outcomes) for g, q in asked[a].items() if g in grids}
                 tree.tell({**tallies, **silent})
-            for g, (p, _) in grids.items():
-                told[p].append(grid_report(wave[g], tallies[g], columns))
-                people += tallies[g].n
-        return self._estimate(schema, trees, columns, {p: pooled(reports) for p, reports in told.items()}, people)
+            for group, (pair, _) in grids.items():
+                pairs.tell(pair, wave[group], tallies[group])
+        return self._estimate(schema, trees, pairs)
 
-    def _alone(self, attributes: int) -> float:
+    def single_share(self, attributes: int) -> float:
         """The share of the people who are asked about single attributes."""
         if attributes < 2:
             return 1.0
-        return 1 / (1 + _PAIRS * (attributes - 1)) if self.single is None else self.single
+        return 1 / (1 + _PAIR_SHARE * (attributes - 1)) if self.single is None else self.single  # F1
 
-    def _tree(self) -> Adaptive:
+    def tree(self) -> Adaptive:
+        """The mechanism of one attribute."""
         return Adaptive(epsilon=self.epsilon, waves=self.waves)
 
-    def _people(self, schema: Schema, trees: Mapping[int, AttributeRun]) -> float:
-        """How many there are in all, by those of the trees' groups that have answered."""
-        shares = {g.id: g.share for g in self.groups(schema)}
-        people, told = sum(t.people for t in trees.values()), sum(shares[g] for t in trees.values() for g in t.told)
-        if people:
-            return people / told * sum(shares.values())
-        pairs = len(trees) * (len(trees) - 1) / 2
-        if self.users is None:
-            return _GUESS * pairs * len(_GRIDS) / (1 - self._alone(len(trees)))
-        return self.users
+    def _estimate(self, schema: Schema, trees: Mapping[int, AttributeRun], pairs: _Pairs) -> FusedEstimate:
+        reports = {pair: pooled(told) for pair, told in pairs.reports.items()}
+        margins = []
+        for a, axis in enumerate(axes_of(schema)):
+            even = equal_mass_borders(np.full(axis.size, 1 / axis.size), axis, self.bins)
+            bins = pairs.columns[a].bins if a in pairs.columns else even
+            margin = trees[a].margin(bins) if a in trees else _CERTAIN
+            margins.append(margin.agreed(_column_sums(reports, margin, a)))
+        bases = {a: _basis(schema, a, margins[a].masses, self.smoothness) for a in trees}
+        fitted = {
+            (i, j): fit_interaction(margins[i].masses, margins[j].masses, (bases[i], bases[j]), told)
+            for (i, j), told in reports.items()
+        }
+        people = sum(tree.people for tree in trees.values()) + pairs.answered
+        return FusedEstimate(schema, PairwiseModel(tuple(margins), fitted, people), len(trees) <= 2)
 
-    def _finest(self, everybody: float, attributes: int, later: float | None) -> float:
+
+class _Pairs:
+    """The grids of all pairs while a run goes on: when and how finely they are asked, and what was said about them."""
+
+    def __init__(self, method: Fused, schema: Schema, trees: Mapping[int, AttributeRun]) -> None:
+        self.method, self.schema, self.trees = method, schema, trees
+        self.last = max((tree.waves for tree in trees.values()), default=0) - 1  # wave
+        self.pilot = min(_PILOT_WAVE, max(self.last - 1, 1), self.last)
+        self.reports: dict[Pair, list[GridReport]] = {pair: [] for pair in combinations(trees, 2)}
+        self.answered = 0  # people
+        self.expected = 0.0  # people in all, as far as was known when columns were cut
+        self.columns = dict[int, Columns]()
+        self.masses = dict[int, Floats]()  # of the bins, when they were cut
+        self.finest = dict[Pair, float]()  # the finest grid of a pair has 2^x cells
+        self.rough = set[Pair]()
+
+    def ask(self, number: int, asked: Mapping[int, Mapping[str, Question]]) -> dict[str, tuple[Pair, float]]:
+        """The groups that are asked about pairs in a wave, about 2^x cells each; ``asked`` is what trees would ask."""
+        if not self.reports:
+            return {}
+        if number == self.pilot:
+            self._cut()
+        if number == self.pilot + 1:
+            self._judge()
+        grids = _instead(asked, self.rough, self.finest, number)
+        if number == self.pilot:
+            grids |= {_group(p, g): (p, min(x, c + y)) for p, c in self.finest.items() for g, (x, y) in _EARLY.items()}
+        if number == self.last:
+            for pair, cells in self.finest.items():
+                two = scales(cells, pair in self.rough)[-len(_LATE) :]
+                grids |= {_group(pair, name): (pair, two[k % len(two)]) for k, name in enumerate(_LATE)}
+        return grids
+
+    def tell(self, pair: Pair, question: Question, tally: Tally) -> None:
+        """Take in what a group said about a pair."""
+        self.reports[pair].append(grid_report(question, tally, self.columns))
+        self.answered += tally.n
+
+    def _cut(self) -> None:
+        """Cut the columns of all attributes, by what the trees say now."""
+        axes = axes_of(self.schema)
+        for a, tree in self.trees.items():
+            density = tree.density()
+            self.columns[a] = Columns.of(density, axes[a], self.method.bins)
+            self.masses[a] = np.add.reduceat(density, self.columns[a].bins[:-1])
+        self.expected = self._people()
+        self.finest = dict.fromkeys(self.reports, self._finest(None))
+
+    def _judge(self) -> None:
+        """Find the pairs that are rough, which are asked about finer grids from here on."""
+        self.rough = {pair for pair in self.reports if self._misfit(pair) > least_misfit(len(self.reports))}
+        self.finest |= dict.fromkeys(self.rough, self._finest((self.last - self.pilot) / (self.last + 1)))
+
+    def _misfit(self, pair: Pair) -> float:
+        """How far a pair's first grids are from a smooth dependence, in standard errors."""
+        one, other = (self.masses[a] for a in pair)
+        bases = _basis(self.schema, pair[0], one, _TEST_FUNCTIONS), _basis(self.schema, pair[1], other, _TEST_FUNCTIONS)
+        return round(misfit(one, other, bases, self.reports[pair]) * FUSED_MISFIT) / FUSED_MISFIT  # A12
+
+    def _finest(self, later: float | None) -> float:
         """c, such that the finest of a pair's grids has 2^c cells: their sd is ``fineness`` times their mass.
 
         ``later`` is the share of the trees' groups that rough pairs get; None: dependence is smooth.
         """
-        alone, fineness = self._alone(attributes), self.fineness
+        alone, fineness = self.method.single_share(len(self.trees)), self.method.fineness
         share = (1 - alone) / len(_GRIDS)  # of one group
         if later is not None:
-            share, fineness = 2 * share + later * alone, _CLOSER * fineness
-        expected = everybody * share / (attributes * (attributes - 1) / 2)
-        noise = choose_oracle(self.epsilon, 64).oracle.contrast_variance(1) / max(expected, 1.0)
-        return float(max(1, round(log2(fineness / sqrt(noise)))))
+            share, fineness = 2 * share + later * alone, _ROUGH_FINENESS * fineness
+        people = self.expected * share / len(self.reports)
+        noise = choose_oracle(self.method.epsilon, 64).oracle.contrast_variance(1) / max(people, 1.0)
+        return float(max(1, round(log2(fineness / sqrt(noise)))))  # F2
 
-    def _misfit(self, axes: Sequence[Axis], pair: Pair, masses: Mapping[int, Floats], told: list[GridReport]) -> float:
-        """How far a pair's first grids are from a smooth dependence, in standard errors."""
-        one, other = (Basis.of(masses[a], _FEW, axes[a].nominal, axes[a].missing) for a in pair)
-        found = misfit(masses[pair[0]], masses[pair[1]], (one, other), told)
-        return round(found * _GRAIN) / _GRAIN
-
-    def _estimate(
-        self,
-        schema: Schema,
-        trees: Mapping[int, AttributeRun],
-        columns: Mapping[int, Columns],
-        reports: Mapping[Pair, Sequence[GridReport]],
-        told: int,
-    ) -> FusedEstimate:
-        axes, margins = axes_of(schema), []
-        for a, axis in enumerate(axes):
-            bins = columns[a].bins if a in columns else _even_bins(axis, self.bins)
-            margin = trees[a].margin(bins) if a in trees else _sure()
-            margins.append(margin.agreed(_column_sums(reports, margin, a)))
-        bases = {a: Basis.of(margins[a].masses, self.smoothness, axes[a].nominal, axes[a].missing) for a in trees}
-        pairs = {
-            (i, j): fit_interaction(margins[i].masses, margins[j].masses, (bases[i], bases[j]), told_of)
-            for (i, j), told_of in reports.items()
-        }
-        people = sum(tree.people for tree in trees.values()) + told
-        return FusedEstimate(schema, PairwiseModel(tuple(margins), pairs, people), len(trees) <= 2)
+    def _people(self) -> float:
+        """How many there are in all, by those of the trees' groups that have answered."""
+        shares = {group.id: group.share for group in self.method.groups(self.schema)}
+        answered = sum(shares[group] for tree in self.trees.values() for group in tree.told)
+        if people := sum(tree.people for tree in self.trees.values()):
+            return people / answered * sum(shares.values())
+        if self.method.users is None:
+            return _GUESSED_PEOPLE * len(self.reports) * len(_GRIDS) / (1 - self.method.single_share(len(self.trees)))
+        return self.method.users
 
 
-def _least_misfit(pairs: int) -> float:
+def least_misfit(pairs: int) -> float:
     """From which a pair counts as rough: the more there are, the more would by chance, at their trees' expense."""
-    return sqrt(_ROUGH**2 + 2 * log(pairs))
+    return sqrt(_ROUGH_MISFIT**2 + 2 * log(pairs))  # F3
 
 
 def _instead(
@@ -213,43 +234,35 @@ def _instead(
 
     The groups of an attribute are dealt to all its pairs, wave after wave; what smooth pairs get stays with the tree.
     """
-    found: dict[str, tuple[Pair, float]] = {}
+    grids: dict[str, tuple[Pair, float]] = {}
     turn = dict.fromkeys(rough, 0)
-    for a, groups in asked.items():
-        mine = sorted(p for p in finest if a in p)
+    for a, groups in asked.items() if rough else ():
+        pairs = sorted(pair for pair in finest if a in pair)
         for k, group in enumerate(groups):
-            pair = mine[(number * len(groups) + k) % len(mine)]
+            pair = pairs[(number * len(groups) + k) % len(pairs)]
             if pair in rough:
                 sizes = scales(finest[pair], True)
-                found[group] = pair, sizes[turn[pair] % len(sizes)]
+                grids[group] = pair, sizes[turn[pair] % len(sizes)]
                 turn[pair] += 1
-    return found
+    return grids
 
 
 def _column_sums(
     reports: Mapping[Pair, Sequence[GridReport]], margin: Margin, attribute: int
 ) -> list[tuple[Ints, Floats, float]]:
     """What the pairs of an attribute say about it alone."""
-    found = []
-    for pair, both in reports.items():
-        for report in both if attribute in pair else ():
+    sums = []
+    for pair, grids in reports.items():
+        for grid in grids if attribute in pair else ():
             side = pair.index(attribute)
-            starts = margin.bins[(report.rows, report.columns)[side]]
-            found.append((starts, report.values.sum(axis=1 - side), report.variance * report.values.shape[1 - side]))
-    return found
+            starts = margin.bins[(grid.rows, grid.columns)[side]]
+            sums.append((starts, grid.values.sum(axis=1 - side), grid.variance * grid.values.shape[1 - side]))  # F5
+    return sums
 
 
-def _sure() -> Margin:
-    """An attribute of one value."""
-    return Margin(np.ones(1), np.array([0, 1]), np.array([0, 1]), np.zeros((1, 1)))
-
-
-def _even_bins(axis: Axis, bins: int) -> Ints:
-    return equal_mass_borders(np.full(axis.size, 1 / axis.size), axis, bins)
-
-
-def _only(schema: Schema, attribute: int) -> Schema:
-    return Schema((schema.attributes[attribute],))
+def _basis(schema: Schema, attribute: int, masses: Floats, functions: int) -> Basis:
+    axis = axes_of(schema, [attribute])[0]
+    return Basis.of(masses, functions, axis.nominal, axis.missing)
 
 
 def _several(schema: Schema) -> list[int]:

@@ -31,12 +31,12 @@ class Columns:
             return cls(borders, (np.zeros(1, np.int64), np.arange(count))[: 1 + (count > 1)])
         steps = mass_steps(density)[borders]
         apart = [count - 1] if axis.missing and count > 1 else []
-        columns, found = [0], [np.zeros(1, np.int64)]
-        while len(columns) + len(apart) < count or (apart and len(found) == 1):
+        columns, depths = [0], [np.zeros(1, np.int64)]
+        while len(columns) + len(apart) < count or (apart and len(depths) == 1):
             ends = [*columns, count - len(apart)]
             columns = sorted({*columns, *(_middle(steps, lo, hi) for lo, hi in pairwise(ends))})
-            found.append(np.array([*columns, *apart]))
-        return cls(borders, tuple(found))
+            depths.append(np.array([*columns, *apart]))
+        return cls(borders, tuple(depths))
 
     @property
     def depth(self) -> int:
@@ -52,4 +52,4 @@ def _middle(steps: Ints, lo: int, hi: int) -> int:
     """The bin inside lo..hi at which the upper half of the mass begins; lo if there is only one."""
     if hi - lo < 2:
         return lo
-    return lo + 1 + int(np.abs(2 * steps[lo + 1 : hi] - steps[lo] - steps[hi]).argmin())
+    return lo + 1 + int(np.abs(2 * steps[lo + 1 : hi] - steps[lo] - steps[hi]).argmin())  # F4

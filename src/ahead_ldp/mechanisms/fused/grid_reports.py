@@ -22,8 +22,7 @@ class GridReport:
 
     def sums(self, table: Floats) -> Floats:  # (bins, bins, ...) -> (g, h, ...)
         """A table of bins on the cells of the grid."""
-        found: Floats = np.add.reduceat(np.add.reduceat(table, self.rows, axis=0), self.columns, axis=1)
-        return found
+        return block_sums(table, self.rows, self.columns)
 
     def spread(self, cells: Floats, shape: tuple[int, int]) -> Floats:  # (g, h) -> (bins, bins)
         """Each bin gets the number of its cell."""
@@ -36,15 +35,26 @@ class GridReport:
         return GridReport(rows, columns, self.values, self.variance)
 
 
+def block_sums(table: Floats, rows: Ints, columns: Ints) -> Floats:  # (bins, bins, ...), (g,), (h,) -> (g, h, ...)
+    """A table of bins on the blocks that begin at some of them."""
+    return np.add.reduceat(np.add.reduceat(table, rows, axis=0), columns, axis=1)
+
+
+def column_shares(shares: Floats, mass: Floats, starts: Ints) -> Floats:  # (n, bins), (bins,), (g,) -> (n, g)
+    """The share of the mass of columns that is inside, from that of the bins; 0 where there is no mass."""
+    whole, inside = np.add.reduceat(mass, starts), np.add.reduceat(shares * mass, starts, axis=1)
+    return np.divide(inside, whole, out=np.zeros_like(inside), where=whole > 0)
+
+
 def pooled(reports: Sequence[GridReport]) -> list[GridReport]:
     """One for each grid that anybody told about, the means of all about it; from coarse to fine."""
     same: dict[tuple[bytes, bytes], list[GridReport]] = {}
     for report in reports:
         if isfinite(report.variance):
             same.setdefault((report.rows.tobytes(), report.columns.tobytes()), []).append(report)
-    found = []
-    for told in same.values():
-        weights = np.array([1 / r.variance for r in told])
-        values = np.einsum("k,kij->ij", weights, np.stack([r.values for r in told])) / weights.sum()
-        found.append(GridReport(told[0].rows, told[0].columns, values, float(1 / weights.sum())))
-    return sorted(found, key=lambda r: r.values.size)
+    means = []
+    for grid in same.values():
+        weights = np.array([1 / r.variance for r in grid])
+        values = np.einsum("k,kij->ij", weights, np.stack([r.values for r in grid])) / weights.sum()  # F16
+        means.append(GridReport(grid[0].rows, grid[0].columns, values, float(1 / weights.sum())))
+    return sorted(means, key=lambda r: r.values.size)

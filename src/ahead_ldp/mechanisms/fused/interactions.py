@@ -19,18 +19,21 @@ import numpy as np
 
 from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.estimates.solvers.proportional_fitting import margin_scales, margin_system, scaled
-from ahead_ldp.mechanisms.fused.grid_reports import GridReport, pooled
+from ahead_ldp.mechanisms.adaptive.log_linear import softmax
+from ahead_ldp.mechanisms.fused.grid_reports import GridReport, column_shares, pooled
 from ahead_ldp.mechanisms.fused.rough_cells import fit_cells
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_STEPS = 40
-_LIMIT = 30.0  # of g, so that exp stays finite
-_PRIOR_SD = 0.7  # of the first coefficient before anything is known
-_ROUGHER = 3.0  # prior variances fall with this power of the roughness
-_SMALL = 0.001
-_WIDER = (0.0, 0.1, 1.0, 10.0)  # of the first prior, which coefficients may have at least
-_HEDGE = 0.5  # how far errors take all of these alike, whatever their evidence
-_STRENGTH = 100_000.0  # of the smooth table among single cells, over the square of how many coefficients it needed
+_MOST_STEPS = 40  # tolerance: fits end after some ten
+_LARGEST_LOG = 30.0  # tolerance: of g, so that exp stays finite
+_FIRST_SD = 0.7  # of the first coefficient before anything is known (choice F9)
+_ROUGHNESS_POWER = 3.0  # prior variances fall with this power of the roughness (choice F9)
+_ROUGH_VARIANCE = 0.001  # expected of coefficients of roughness 2 or more, times that power of it (choice F9)
+_WIDER_PRIORS = (0.0, 0.1, 1.0, 10.0)  # of the first prior's variances, which coefficients have at least (decision 004)
+_ALIKE_SHARE = 0.5  # of the errors for which these count alike, whatever their evidence (choice F10)
+_CELL_STRENGTH = 100_000.0  # of the smooth table among single cells, times the square of ``determined`` (choice F12)
+_FEWEST_DETERMINED = 0.1  # coefficients that a table is taken to need: no strength is infinite (choice F12)
+_LEAST_MASS = 1e-12  # tolerance: of a cell, so that it has a variance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,12 +58,12 @@ class Basis:
             ordered = bins - missing
             rank = np.cumsum(mass[:ordered]) - mass[:ordered] / 2
             rank /= mass[:ordered].sum()
-            found = [ndtri(rank), *(np.cos(np.pi * k * rank) for k in range(2, most + 1))][: max(ordered - 1, 0)]
-            roughness = np.arange(1, len(found) + 1)
+            smooth = [ndtri(rank), *(np.cos(np.pi * k * rank) for k in range(2, most + 1))][: max(ordered - 1, 0)]  # F7
+            roughness = np.arange(1, len(smooth) + 1)
             if missing:
                 parts.append(np.eye(bins)[:, -1:])
                 roughness = np.concatenate([[1], roughness]) if ordered else np.array([], np.int64)
-            parts += [np.pad(f, (0, int(missing)))[:, None] for f in found]
+            parts += [np.pad(f, (0, int(missing)))[:, None] for f in smooth]
         root = np.sqrt(mass)[:, None]
         q, r = np.linalg.qr(np.hstack([root, *(p * root for p in parts)]))
         functions = (q * np.where(np.diag(r) < 0, -1.0, 1.0) / root)[:, 1:]
@@ -80,35 +83,28 @@ class Interaction:
 
     def answers(self, first: Floats, second: Floats) -> Floats:  # (n, r), (n, c) -> (n,)
         """The mass of boxes that cover these shares of the bins."""
-        found: Floats = ((first @ self.table) * second).sum(axis=1)
-        return found
+        return ((first @ self.table) * second).sum(axis=1)
 
     def slopes(self, first: Floats, second: Floats) -> tuple[Floats, Floats, Floats]:
         """How boxes move with the row masses (n, r), the column masses (n, c) and the coefficients (n, k l)."""
         r = len(self.table)
         weights = np.hstack([first * (second @ self.table.T), second * (first @ self.table)])
-        by_margin: Floats = np.linalg.solve(margin_system(self.table), weights.T).T.astype(float, copy=False)
+        by_margin: Floats = np.linalg.solve(margin_system(self.table), weights.T).T.astype(float, copy=False)  # F18
         b1, b2 = (b.functions for b in self.bases)
         inner = np.einsum("ij,njl->nil", self.table, second[:, :, None] * b2)
         direct = np.einsum("ni,ik,nil->nkl", first, b1, inner)
         row_sums = b1[:, :, None] * (self.table @ b2)[:, None, :]  # (r, k, l)
         column_sums = (self.table.T @ b1)[:, :, None] * b2[:, None, :]
-        direct -= np.tensordot(by_margin[:, :r], row_sums, 1) + np.tensordot(by_margin[:, r:], column_sums, 1)
+        direct -= np.tensordot(by_margin[:, :r], row_sums, 1) + np.tensordot(by_margin[:, r:], column_sums, 1)  # F18
         return by_margin[:, :r], by_margin[:, r:], direct.reshape(len(first), -1)
 
     def cell_slopes(self, first: Floats, second: Floats) -> Floats:  # (n, r), (n, c) -> (n, g h)
         """How boxes move with departures of single cells: the share of a cell inside, less the margins' part."""
         assert self.report is not None
-        sides = []
-        for shares, mass, starts in (
-            (first, self.table.sum(axis=1), self.report.rows),
-            (second, self.table.sum(axis=0), self.report.columns),
-        ):
-            whole = np.add.reduceat(mass, starts)
-            inside = np.add.reduceat(shares * mass, starts, axis=1)
-            side = np.divide(inside, whole, out=np.zeros_like(inside), where=whole > 0)
-            sides.append(side - side.mean(axis=1, keepdims=True))
-        return (sides[0][:, :, None] * sides[1][:, None, :]).reshape(len(first), -1)
+        one = column_shares(first, self.table.sum(axis=1), self.report.rows)
+        other = column_shares(second, self.table.sum(axis=0), self.report.columns)
+        one, other = (side - side.mean(axis=1, keepdims=True) for side in (one, other))  # F15
+        return (one[:, :, None] * other[:, None, :]).reshape(len(first), -1)
 
 
 @one_thread
@@ -127,10 +123,8 @@ def fit_interaction(
     if not told or size == 0:
         return Interaction(table, bases, np.zeros(size), np.zeros((size, size)), None, np.zeros((0, 0)))
     smooth = _smooth(rows, columns, bases, told)
-    determined = smooth.determined
-    table = fit_cells(smooth.table, rows, columns, told, _STRENGTH / max(determined, 0.1) ** 2)
-    variance = _cell_variance(smooth.table, told[-1], determined)
-    return Interaction(table, bases, smooth.theta, smooth.covariance, told[-1], variance)
+    table = fit_cells(smooth.table, rows, columns, told, smooth.strength)
+    return Interaction(table, bases, smooth.theta, smooth.covariance, told[-1], _cell_variance(smooth, told[-1]))
 
 
 @one_thread
@@ -149,7 +143,7 @@ def misfit(rows: Floats, columns: Floats, bases: tuple[Basis, Basis], reports: S
         lack -= lack.mean(axis=1, keepdims=True)
         off += float((lack**2).sum()) / report.variance
         freedom += (lack.shape[0] - 1) * (lack.shape[1] - 1)
-    return (off - freedom) / float(np.sqrt(2 * max(freedom, 1)))
+    return (off - freedom) / float(np.sqrt(2 * max(freedom, 1)))  # F3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,21 +155,27 @@ class _Smooth:
     covariance: Floats
     determined: float  # coefficients, counted as far as the reports and not the prior say what they are
 
+    @property
+    def strength(self) -> float:
+        """Of the table among single cells: the more coefficients it needed, the more single cells may depart."""
+        return _CELL_STRENGTH / max(self.determined, _FEWEST_DETERMINED) ** 2  # F12
+
 
 def _smooth(rows: Floats, columns: Floats, bases: tuple[Basis, Basis], told: Sequence[GridReport]) -> _Smooth:
     table, model = np.outer(rows, columns), _Model(rows, columns, bases, told)
-    prior = before = model.first_prior()
+    prior = before = model.first_prior
     theta, covariance = np.zeros(prior.size), np.diag(prior)
-    for _ in range(_STEPS):
-        step, covariance = model.newton(table, theta, prior)
-        moved, table = model.search(table, theta, step, prior)
+    for _ in range(_MOST_STEPS):
+        precision, right = model.law(table, theta)
+        covariance = np.linalg.inv(precision + np.diag(1 / prior)).astype(float, copy=False)
+        moved, table = model.search(table, theta, covariance @ right - theta, prior)
         change = float(np.abs(moved - theta).max())
         theta, before = moved, prior
         prior = model.next_prior(theta, covariance, prior)
         if change < 0.01 and np.abs(np.log(prior / before)).max() < 0.1:
             break
     determined = float(_determined(covariance, before).sum())
-    mean, covariance = _averaged(*model.law(table, theta), before, model.first_prior())
+    mean, covariance = _averaged(*model.law(table, theta), before, model.first_prior)
     return _Smooth(model.table(mean), mean, covariance, determined)
 
 
@@ -184,41 +184,36 @@ def _averaged(precision: Floats, right: Floats, prior: Floats, first: Floats) ->
 
     Some priors, from the likeliest to the one before anything is known, are averaged by their evidence.
     """
-    means, covariances, evidence = [], [], []
-    for share in _WIDER:
-        each = np.maximum(prior, share * first)
-        inverse: Floats = np.linalg.inv(precision + np.diag(1 / each)).astype(float, copy=False)
-        mean = inverse @ right
-        _, log = np.linalg.slogdet(inverse / each)
-        means.append(mean)
-        covariances.append(inverse)
-        evidence.append(float(right @ mean) / 2 + float(log) / 2)
-    weights = np.exp(np.array(evidence) - max(evidence))
-    weights /= weights.sum()
-    every = np.stack(means)
-    mean = weights @ every
-    weights = (1 - _HEDGE) * weights + _HEDGE / weights.size
-    apart = every - mean
-    return mean, np.einsum("k,kij->ij", weights, np.stack(covariances)) + (weights[:, None] * apart).T @ apart
+    priors = [np.maximum(prior, share * first) for share in _WIDER_PRIORS]
+    covariances = np.stack([np.linalg.inv(precision + np.diag(1 / each)) for each in priors])
+    means = np.stack([covariance @ right for covariance in covariances])
+    determinants = [np.linalg.slogdet(inverse / each)[1] for inverse, each in zip(covariances, priors, strict=True)]
+    weights = softmax(
+        np.array([right @ mean / 2 + log / 2 for mean, log in zip(means, determinants, strict=True)])
+    )  # F10
+    mean = weights @ means
+    weights, apart = (1 - _ALIKE_SHARE) * weights + _ALIKE_SHARE / weights.size, means - mean  # F11
+    return mean, np.einsum("k,kij->ij", weights, covariances) + (weights[:, None] * apart).T @ apart  # F11
 
 
 def _determined(covariance: Floats, prior: Floats) -> Floats:
     """How far the reports say what each coefficient is: 1 less the part of its variance that is left."""
-    return np.clip(1 - np.diag(covariance) / prior, 0.0, 1.0)
+    return np.clip(1 - np.diag(covariance) / prior, 0.0, 1.0)  # F9
 
 
-def _cell_variance(table: Floats, report: GridReport, determined: float) -> Floats:  # -> (g, h)
+def _cell_variance(smooth: _Smooth, report: GridReport) -> Floats:  # -> (g, h)
     """Of what single cells of the finest grid depart from the smooth table, after it was told how much.
 
-    A cell of mass t departs by a variance t / s; the sum of squares of all is 1 / s, and is measured. Less than a
-    standard error below that is not believed, more than one above only up to what the fit itself allows.
+    A cell of mass t departs by a variance t / s. Over all cells that is 1 / s, and the residuals measure it, within a
+    standard error. In that interval the strength s of the fit is believed; outside, the nearest end of the interval is.
     """
-    mass = np.maximum(report.sums(table), 1e-12)
+    mass = np.maximum(report.sums(smooth.table), _LEAST_MASS)
     off, cells = report.values - mass, mass.size
-    seen = float((off**2).sum()) - report.variance * max(cells - determined, 1.0)
-    chance = report.variance * float(np.sqrt(2 * cells))
-    spread = max(seen - chance, min(max(seen, 0.0) + chance, max(determined, 0.1) ** 2 / _STRENGTH))
-    return np.asarray(1 / (1 / report.variance + 1 / (mass * spread)))
+    measured = float((off**2).sum()) - report.variance * max(cells - smooth.determined, 1.0)  # F14
+    error = report.variance * float(np.sqrt(2 * cells))
+    least, most = measured - error, max(measured, 0.0) + error
+    spread = max(least, min(most, 1 / smooth.strength))  # F14
+    return 1 / (1 / report.variance + 1 / (mass * spread))  # F14
 
 
 class _Model:
@@ -229,17 +224,13 @@ class _Model:
     ) -> None:
         self.rows, self.columns, self.reports = rows, columns, reports
         b1, b2 = (b.functions for b in bases)
-        self.shape = rows.size, columns.size
         self.features = np.einsum("ik,jl->ijkl", b1, b2).reshape(rows.size, columns.size, -1)
         self.flat = self.features.reshape(rows.size * columns.size, -1)
         self.base = np.outer(rows, columns)
         self.bands = np.maximum.outer(bases[0].roughness, bases[1].roughness).reshape(-1)
-        self.expected = np.where(self.bands == 1, _PRIOR_SD**2, _SMALL / self.bands**_ROUGHER)
+        self.expected = np.where(self.bands == 1, _FIRST_SD**2, _ROUGH_VARIANCE / self.bands**_ROUGHNESS_POWER)  # F9
+        self.first_prior: Floats = _FIRST_SD**2 / self.bands**_ROUGHNESS_POWER  # F9: before anything is known
         self.guess = np.ones(columns.size)  # factors of the columns, from one fit to the next
-
-    def first_prior(self) -> Floats:
-        """Variances of the coefficients before anything is known."""
-        return np.asarray(_PRIOR_SD**2 / self.bands**_ROUGHER)
 
     def next_prior(self, theta: Floats, covariance: Floats, prior: Floats) -> Floats:
         """Each band's mean square, with the weight of one coefficient for what is expected.
@@ -248,11 +239,11 @@ class _Model:
         """
         count = np.bincount(self.bands, weights=_determined(covariance, prior))[self.bands]
         total = np.bincount(self.bands, weights=theta**2)[self.bands]
-        return np.asarray((total + self.expected) / (count + 1))
+        return (total + self.expected) / (count + 1)  # F9
 
     def table(self, theta: Floats) -> Floats:
         """The table of these coefficients."""
-        g = np.clip((self.flat @ theta).reshape(self.shape), -_LIMIT, _LIMIT)
+        g = np.clip((self.flat @ theta).reshape(self.base.shape), -_LARGEST_LOG, _LARGEST_LOG)  # F6
         start = self.base * np.exp(g)
         by_row, self.guess = margin_scales(start, self.rows, self.columns, self.guess, 100, 1e-9)
         return scaled(start, by_row, self.guess)
@@ -263,31 +254,25 @@ class _Model:
         moved = table[:, :, None] * self.features
         sums = np.concatenate([moved.sum(axis=1), moved.sum(axis=0)])
         shift = np.linalg.solve(margin_system(table), sums)
-        moved -= table[:, :, None] * (shift[:r, None] + shift[None, r:])
+        moved -= table[:, :, None] * (shift[:r, None] + shift[None, r:])  # F8
         precision, right = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
         for report in self.reports:
             slopes = report.sums(moved).reshape(-1, theta.size)
-            precision += slopes.T @ slopes / report.variance
+            precision += slopes.T @ slopes / report.variance  # F8
             right += slopes.T @ (report.values - report.sums(table)).reshape(-1) / report.variance
         return precision, right + precision @ theta
-
-    def newton(self, table: Floats, theta: Floats, prior: Floats) -> tuple[Floats, Floats]:
-        """A Gauss-Newton step, and the coefficients' covariance there."""
-        precision, right = self.law(table, theta)
-        covariance: Floats = np.linalg.inv(precision + np.diag(1 / prior)).astype(float, copy=False)
-        return covariance @ right - theta, covariance
 
     def search(self, table: Floats, theta: Floats, step: Floats, prior: Floats) -> tuple[Floats, Floats]:
         """The coefficients after the longest of the steps 1, 1/2, ... that does not lose, and their table."""
         before = self.loss(table, theta, prior)
         for length in 0.5 ** np.arange(8):
             there = theta + length * step
-            found = self.table(there)
-            if self.loss(found, there, prior) <= before + 1e-9:
-                return there, found
+            reached = self.table(there)
+            if self.loss(reached, there, prior) <= before + 1e-9:
+                return there, reached
         return theta, table
 
     def loss(self, table: Floats, theta: Floats, prior: Floats) -> float:
         """Half the squared misfit, in units of the noise, and the prior's."""
         off = sum(float(((r.values - r.sums(table)) ** 2).sum()) / r.variance for r in self.reports)
-        return (off + float((theta**2 / prior).sum())) / 2
+        return (off + float((theta**2 / prior).sum())) / 2  # F8

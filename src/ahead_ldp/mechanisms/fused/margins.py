@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ahead_ldp.device.partition import Axis
+from ahead_ldp.mechanisms.grain import FUSED_SHARE
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_GRAIN = 2**30  # comparisons on the way to a question are rounded to 2**-30
-_LEAST = 0.05  # what a part keeps of its mass when pairs disagree with it
+_KEPT_SHARE = 0.05  # of a part's mass, however much pairs disagree with it (choice F5)
 
 
 def equal_mass_borders(density: Floats, axis: Axis, bins: int) -> Ints:
@@ -32,14 +32,14 @@ def mass_steps(density: Floats) -> Ints:
     density = np.maximum(density, 0.0)
     total = density.sum()
     f = density / total if total > 0 else np.full(density.size, 1 / max(density.size, 1))
-    return np.rint(np.concatenate([[0.0], np.cumsum(f)]) * _GRAIN).astype(np.int64)
+    return np.rint(np.concatenate([[0.0], np.cumsum(f)]) * FUSED_SHARE).astype(np.int64)  # A12
 
 
 def _nearest(steps: Ints, allowed: Ints, parts: int) -> Ints:
     """The allowed borders nearest to equal steps, the lower one of equals."""
-    wanted = np.arange(1, parts, dtype=np.int64) * _GRAIN // parts
-    found = allowed[np.abs(steps[allowed][None] - wanted[:, None]).argmin(axis=1)]
-    return np.unique(found[(found > 0) & (found < steps.size)])
+    wanted = np.arange(1, parts, dtype=np.int64) * FUSED_SHARE // parts
+    nearest = allowed[np.abs(steps[allowed][None] - wanted[:, None]).argmin(axis=1)]
+    return np.unique(nearest[(nearest > 0) & (nearest < steps.size)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class Margin:
     @property
     def masses(self) -> Floats:
         """Of the bins."""
-        return np.asarray(np.add.reduceat(self.density, self.bins[:-1]))
+        return np.add.reduceat(self.density, self.bins[:-1])
 
     def below(self, x: Floats) -> Floats:
         """The distribution function, even inside a code."""
@@ -77,21 +77,17 @@ class Margin:
 
         The least-squares combination with what is known; inside a part the density keeps its shape.
         """
-        told = [s for s in sums if np.isfinite(s[2]) and s[0].size > 1]
-        if not told or not self.known:
+        informed = [s for s in sums if np.isfinite(s[2]) and s[0].size > 1]
+        if not informed or not self.known:
             return self
         mass = np.add.reduceat(self.density, self.parts[:-1])
-        rows, lack, noise = [], [], []
-        for starts, values, variance in told:
-            column = np.searchsorted(starts, self.parts[:-1], side="right") - 1
-            row = (column == np.arange(starts.size)[:, None]).astype(float)
-            rows.append(row)
-            lack.append(values - row @ mass)
-            noise.append(np.full(starts.size, variance))
-        a = np.concatenate(rows)
-        gain = np.linalg.solve(a @ self.covariance @ a.T + np.diag(np.concatenate(noise)), a @ self.covariance).T
-        moved = np.maximum(mass + gain @ np.concatenate(lack), _LEAST * mass)
+        column = [np.searchsorted(starts, self.parts[:-1], side="right") - 1 for starts, _, _ in informed]
+        rows = [(c == np.arange(s[0].size)[:, None]).astype(float) for c, s in zip(column, informed, strict=True)]
+        lack = [values - row @ mass for row, (_, values, _) in zip(rows, informed, strict=True)]
+        noise, a = [np.full(starts.size, variance) for starts, _, variance in informed], np.concatenate(rows)
+        gain = np.linalg.solve(a @ self.covariance @ a.T + np.diag(np.concatenate(noise)), a @ self.covariance).T  # F5
+        moved = np.maximum(mass + gain @ np.concatenate(lack), _KEPT_SHARE * mass)  # F5
         ratio = np.divide(moved, mass, out=np.ones_like(mass), where=mass > 0)
         density = self.density * np.repeat(ratio, np.diff(self.parts))
-        covariance = self.covariance - gain @ a @ self.covariance
+        covariance = self.covariance - gain @ a @ self.covariance  # F5
         return replace(self, density=density / density.sum(), covariance=(covariance + covariance.T) / 2)

@@ -17,8 +17,8 @@ from ahead_ldp.protocol.mechanism import Question, axes_of
 
 Pair = tuple[int, int]
 
-_COARSEST = 4  # a grid of 4 x 4 cells, 2^4
-_STEP = 2  # from grid to grid: four times the cells
+_COARSEST_GRID = 4  # power of 2: a grid of 4 x 4 cells (choice F2)
+_STEP = 2  # powers of 2 from grid to grid: four times the cells (choice F2)
 
 
 def grid_question(
@@ -51,8 +51,8 @@ def scales(cells: float, rough: bool) -> list[float]:
     Smooth dependence needs a coarse one, which tells best how strong it is, and the finest; rough one all between.
     """
     if not rough:
-        return [min(float(_COARSEST), cells), cells]
-    return [float(c) for c in range(_COARSEST, int(cells) + 2, _STEP)] or [cells]
+        return [min(float(_COARSEST_GRID), cells), cells]
+    return [float(c) for c in range(_COARSEST_GRID, int(cells) + 2, _STEP)] or [cells]
 
 
 def grid_report(question: Question, tally: Tally, columns: Mapping[int, Columns]) -> GridReport:

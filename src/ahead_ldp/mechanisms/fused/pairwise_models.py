@@ -10,15 +10,16 @@ import numpy as np
 
 from ahead_ldp.estimates.solvers.max_entropy import MOST_ATTRIBUTES
 from ahead_ldp.estimates.solvers.proportional_fitting import fit_blocks, fit_pairs
+from ahead_ldp.mechanisms.fused.grid_reports import block_sums, column_shares
 from ahead_ldp.mechanisms.fused.interactions import Interaction
 from ahead_ldp.mechanisms.fused.margins import Margin
 from ahead_ldp.schema.arrays import Floats, Ints
 
 Pair = tuple[int, int]
 
-_MOST_CELLS = 1 << 16  # of a table over all attributes of a query
-_MOST_SIDE = 24
-_MOST_TABLES = 64  # kept
+_MOST_CELLS = 1 << 16  # of a table over all attributes of a query (choice F22)
+_MOST_COLUMNS = 24  # of an attribute in such a table (choice F22)
+_MOST_TABLES = 64  # unit: tables kept in memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,8 +28,7 @@ class Boxed:
 
     values: Floats  # (n,)
     shares: tuple[Floats, ...]  # of each attribute's bins inside, (n, bins)
-    start: Floats | None = None  # (n, 2, ..., 2) in/out cells by the pairwise table; of three or more attributes
-    cells: Floats | None = None  # the same, brought to the pairs' answers
+    cells: Floats | None = None  # (n, 2, ..., 2) in and out, of three or more attributes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,10 +57,9 @@ class PairwiseModel:
             return Boxed(margin.below(sides[:, 1]) - margin.below(sides[:, 0]), ())
         shares = tuple(self.margins[a].shares(boxes[:, a], self.margins[a].bins) for a in attributes)
         if q == 2:
-            return Boxed(self.pairs[attributes[0], attributes[1]].answers(*shares), shares)
-        start = self._start(attributes, shares)
-        cells = fit_blocks(start, self._blocks(attributes, shares))
-        return Boxed(cells.reshape(len(boxes), -1)[:, 0], shares, start, cells)
+            return Boxed(self.pairs[attributes[0], attributes[1]].answers(*shares), shares)  # F17
+        cells = fit_blocks(self._start(attributes, shares), self._blocks(attributes, shares))  # F23
+        return Boxed(cells.reshape(len(boxes), -1)[:, 0], shares, cells)
 
     def _blocks(self, attributes: tuple[int, ...], shares: tuple[Floats, ...]) -> dict[Pair, Floats]:
         """Each pair's answers, inside and outside on either attribute."""
@@ -77,30 +76,26 @@ class PairwiseModel:
         """In/out cells by the pairwise table."""
         starts, table = self._table(attributes)
         n = len(shares[0])
-        found: Floats = np.broadcast_to(table.reshape(1, 1, -1), (n, 1, table.size))
+        cells: Floats = np.broadcast_to(table.reshape(1, 1, -1), (n, 1, table.size))
         for a, begin, share in zip(attributes, starts, shares, strict=True):
-            mass = self.margins[a].masses
-            whole = np.add.reduceat(mass, begin)
-            inside = np.add.reduceat(share * mass, begin, axis=1)
-            inside = np.divide(inside, whole, out=np.zeros_like(inside), where=whole > 0)
-            both = np.stack([inside, 1 - inside], axis=1)  # (n, 2, columns)
-            done = found.shape[1]
-            found = np.einsum("npgr,ncg->npcr", found.reshape(n, done, begin.size, -1), both).reshape(n, 2 * done, -1)
-        return np.maximum(found.reshape(n, *[2] * len(attributes)), 1e-15)
+            inside = column_shares(share, self.margins[a].masses, begin)
+            both, done = np.stack([inside, 1 - inside], axis=1), cells.shape[1]  # (n, 2, columns)
+            cells = np.einsum("npgr,ncg->npcr", cells.reshape(n, done, begin.size, -1), both).reshape(n, 2 * done, -1)
+        return np.maximum(cells.reshape(n, *[2] * len(attributes)), 1e-15)  # F23
 
     def _table(self, attributes: tuple[int, ...]) -> tuple[list[Ints], Floats]:
         """The pairwise table of these attributes: the bins at which its columns begin, and the table."""
         if attributes not in self._tables:
             if len(self._tables) >= _MOST_TABLES:
                 self._tables.clear()
-            side = max(2, min(_MOST_SIDE, int(_MOST_CELLS ** (1 / len(attributes)) + 1e-9)))
+            side = max(2, min(_MOST_COLUMNS, int(_MOST_CELLS ** (1 / len(attributes)) + 1e-9)))
             starts = [_merged(self.margins[a].masses, side) for a in attributes]
             masses = [np.add.reduceat(self.margins[a].masses, s) for a, s in zip(attributes, starts, strict=True)]
-            tables = {}
-            for i, j in combinations(range(len(attributes)), 2):
-                rows = np.add.reduceat(self.pairs[attributes[i], attributes[j]].table, starts[i], axis=0)
-                tables[i, j] = np.add.reduceat(rows, starts[j], axis=1)
-            self._tables[attributes] = starts, fit_pairs(masses, tables)
+            tables = {
+                (i, j): block_sums(self.pairs[attributes[i], attributes[j]].table, starts[i], starts[j])
+                for i, j in combinations(range(len(attributes)), 2)
+            }
+            self._tables[attributes] = starts, fit_pairs(masses, tables)  # F22
         return self._tables[attributes]
 
 

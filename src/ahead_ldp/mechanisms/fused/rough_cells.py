@@ -15,11 +15,11 @@ from ahead_ldp.estimates.solvers.proportional_fitting import fit_margins, margin
 from ahead_ldp.mechanisms.fused.grid_reports import GridReport
 from ahead_ldp.schema.arrays import Floats
 
-_STEPS = 80
-_LONGER, _SHORTER = 1.5, 0.4
-_SWEEPS = 8  # of proportional fitting in a step
-_LEAST = 1e-13  # that a cell has
-_STILL = 1e-5  # of all mass: if a step moves less, it was the last
+_MOST_STEPS = 80  # tolerance: of the descent
+_LENGTHENING, _SHORTENING = 1.5, 0.4  # tolerance: of steps that gain, and that do not
+_SWEEPS = 8  # tolerance: of proportional fitting in a step
+_LEAST_MASS = 1e-13  # tolerance: that a cell has, so that it has a logarithm
+_LEAST_MOVE = 1e-5  # tolerance: of all mass; a step that moves less is the last
 
 
 def fit_cells(table: Floats, rows: Floats, columns: Floats, reports: Sequence[GridReport], strength: float) -> Floats:
@@ -28,9 +28,9 @@ def fit_cells(table: Floats, rows: Floats, columns: Floats, reports: Sequence[Gr
     The last report is the finest: its columns are cut out of the others'. Inside its cells the table keeps its shape.
     """
     finest = reports[-1]
-    cells = np.maximum(finest.sums(table), _LEAST)
+    cells = np.maximum(finest.sums(table), _LEAST_MASS)
     moved = _descend(cells, [r.within(finest) for r in reports], strength)
-    wanted = table * finest.spread(moved / cells, (table.shape[0], table.shape[1]))
+    wanted = table * finest.spread(moved / cells, (table.shape[0], table.shape[1]))  # F12
     return fit_margins(wanted, rows, columns)
 
 
@@ -41,22 +41,22 @@ def _descend(start: Floats, reports: Sequence[GridReport], strength: float) -> F
     step's length. Steps that gain are followed by longer ones.
     """
     rows, columns, cells = start.sum(axis=1), start.sum(axis=0), start
-    length = 1 / (strength + sum(float(r.sums(start).max()) / r.variance for r in reports))
+    length = 1 / (strength + sum(float(r.sums(start).max()) / r.variance for r in reports))  # F13
     loss = _loss(cells, start, reports, strength)
-    for _ in range(_STEPS):
+    for _ in range(_MOST_STEPS):
         slope = strength * np.log(cells / start)
         for report in reports:
             slope += report.spread((report.sums(cells) - report.values) / report.variance, start.shape)
-        there = cells * np.exp(np.clip(-length * slope, -2.0, 2.0))
+        there = cells * np.exp(np.clip(-length * slope, -2.0, 2.0))  # F13
         by_row, by_column = margin_scales(there, rows, columns, np.ones(columns.size), _SWEEPS, 1e-9)
-        there = np.maximum(scaled(there, by_row, by_column), _LEAST)
-        found = _loss(there, start, reports, strength)
-        if found > loss:
-            length *= _SHORTER
+        there = np.maximum(scaled(there, by_row, by_column), _LEAST_MASS)
+        reached = _loss(there, start, reports, strength)
+        if reached > loss:
+            length *= _SHORTENING
             continue
         moved = float(np.abs(there - cells).sum())
-        cells, loss, length = there, found, length * _LONGER
-        if moved < _STILL:
+        cells, loss, length = there, reached, length * _LENGTHENING
+        if moved < _LEAST_MOVE:
             break
     return cells
 
@@ -64,4 +64,4 @@ def _descend(start: Floats, reports: Sequence[GridReport], strength: float) -> F
 def _loss(cells: Floats, start: Floats, reports: Sequence[GridReport], strength: float) -> float:
     """Half the squared misfit, in units of the noise, and the relative entropy times its strength."""
     off = sum(float(((r.values - r.sums(cells)) ** 2).sum()) / r.variance for r in reports)
-    return off / 2 + strength * float((cells * np.log(cells / start)).sum())
+    return off / 2 + strength * float((cells * np.log(cells / start)).sum())  # F12

@@ -9,12 +9,13 @@ from math import comb, prod
 from typing import ClassVar
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.mechanisms.grids.hdg import adaptive_oracle, grid_of
+from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.mechanisms.grids.marginal_estimates import MarginalEstimate
+from ahead_ldp.oracles import adaptive_oracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of, check_count, dotted, several_codes
 
-_MOST_SETS = 1 << 14  # candidates looked at
+_CANDIDATE_SETS = 1 << 14  # looked at: more would take seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +37,14 @@ class CALM(Mechanism):
     def __post_init__(self) -> None:
         """Refuse choices that are none."""
         Mechanism.__post_init__(self)
-        for field in ("users", "max_cells"):
-            if type(getattr(self, field)) is not int or getattr(self, field) < 1:
-                raise ValueError(f"expected {field} to be a positive integer, got {getattr(self, field)!r}")
+        check_count("users", self.users)
+        check_count("max_cells", self.max_cells)
         if not 0 < self.theta < float("inf"):
             raise ValueError(f"expected theta > 0, got {self.theta!r}")
 
     def attribute_sets(self, schema: Schema) -> list[tuple[int, ...]]:
         """The attributes of each marginal; attributes of one value are in none."""
-        several = [a for a, size in enumerate(schema.sizes) if size > 1]
+        several = several_codes(schema)
         if not several:
             return []
         sizes = [schema.sizes[a] for a in several]
@@ -65,14 +65,14 @@ class CALM(Mechanism):
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """One group for each marginal, named by its attributes' places."""
-        return tuple(Group(".".join(map(str, attributes))) for attributes in self.attribute_sets(schema))
+        return tuple(Group(dotted(attributes)) for attributes in self.attribute_sets(schema))
 
     def run(self, schema: Schema) -> Run:
         """Ask for all marginals at once, make them agree; others are put together when asked for."""
         sets = self.attribute_sets(schema)
-        questions = {".".join(map(str, attributes)): self._question(schema, attributes) for attributes in sets}
+        questions = {dotted(attributes): self._question(schema, attributes) for attributes in sets}
         tallies = (yield questions) if questions else {}
-        grids = [grid_of(question, tallies[group]) for group, question in questions.items()]
+        grids = [Grid.of(q.attributes, q.partition, q.oracle, tallies[group]) for group, q in questions.items()]
         return MarginalEstimate.of(schema, grids, tolerance=1 / self.users)
 
     def _question(self, schema: Schema, attributes: tuple[int, ...]) -> Question:
@@ -103,7 +103,7 @@ def choose_marginals(
     m = len(sizes)
     size = min(2, m)
     largest = sorted(sizes, reverse=True)
-    while size < m and comb(m, size + 1) <= _MOST_SETS and prod(largest[: size + 1]) <= max_cells:
+    while size < m and comb(m, size + 1) <= _CANDIDATE_SETS and prod(largest[: size + 1]) <= max_cells:
         if noise_error(users, epsilon, sizes, size + 1) > theta:
             break
         size += 1

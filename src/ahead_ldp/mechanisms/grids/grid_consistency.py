@@ -13,26 +13,10 @@ from itertools import combinations
 
 import numpy as np
 
+from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.estimates.solvers.norm_sub import norm_sub
 from ahead_ldp.estimates.solvers.slabs import Slabs
-from ahead_ldp.oracles import LinearOracle
-from ahead_ldp.schema.arrays import Floats, Ints
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Grid:
-    """What one group said: a frequency for every cell of a grid of some attributes."""
-
-    attributes: tuple[int, ...]  # rising
-    borders: tuple[Ints, ...]  # for each attribute the ends of its columns, 0 and the size included
-    values: Floats  # (columns, ...)
-    n: int
-    oracle: LinearOracle
-
-    @property
-    def precision(self) -> float:
-        """Inverse of a cell's variance at f = 0; 0 without reports."""
-        return 0.0 if self.n == 0 else 1 / float(self.oracle.variance(self.n))
+from ahead_ldp.schema.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.densities import BoxEstimate
+from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.estimates.solvers.proportional_fitting import Constraint, proportional_fit
 from ahead_ldp.estimates.solvers.slabs import Slabs
 from ahead_ldp.estimates.solvers.weighted_update import cell_derivatives, fit_derivatives, in_out_cells, pair_columns
-from ahead_ldp.mechanisms.grids.grid_consistency import Agreement, Grid, agreements, answer_variance, make_consistent
+from ahead_ldp.mechanisms.grids.grid_consistency import Agreement, agreements, answer_variance, make_consistent
 from ahead_ldp.partitions.shares import column_shares, cut
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 from ahead_ldp.schema.workloads import by_restriction

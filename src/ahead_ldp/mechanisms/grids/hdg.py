@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
 from math import exp, floor, log2, sqrt
 from typing import ClassVar, Self
 
-import numpy as np
-
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import exact_epsilon
-from ahead_ldp.device.partition import Axis, GridForm
-from ahead_ldp.mechanisms.grids.grid_consistency import Grid
+from ahead_ldp.device.partition import Axis
+from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.mechanisms.grids.grid_estimates import GridEstimate
-from ahead_ldp.oracles import LinearOracle, Tally, choose_oracle, make_oracle
+from ahead_ldp.oracles import named_oracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of
+from ahead_ldp.protocol import mechanism as asking
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of, dotted, several_codes
 
 ROUNDINGS = ("power_of_two", "exact")
 UPDATES = ("published", "complement")
@@ -39,11 +37,9 @@ class _Grids(Mechanism):
     def __post_init__(self) -> None:
         """Refuse choices that are none."""
         Mechanism.__post_init__(self)
-        if type(self.users) is not int or self.users < 1:
-            raise ValueError(f"expected users to be a positive integer, got {self.users!r}")
-        for field, choices in (("rounding", ROUNDINGS), ("update", UPDATES)):
-            if getattr(self, field) not in choices:
-                raise ValueError(f"expected {field} to be one of {', '.join(choices)}, got {getattr(self, field)!r}")
+        asking.check_count("users", self.users)
+        asking.check_choice("rounding", self.rounding, ROUNDINGS)
+        asking.check_choice("update", self.update, UPDATES)
         for field in ("alpha1", "alpha2"):
             if not 0 < getattr(self, field) < float("inf"):
                 raise ValueError(f"expected {field} > 0, got {getattr(self, field)!r}")
@@ -60,7 +56,7 @@ class _Grids(Mechanism):
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """One group for each grid, named by its attributes' places."""
-        return tuple(Group(_name(attributes)) for attributes in self.attribute_sets(schema))
+        return tuple(Group(dotted(attributes)) for attributes in self.attribute_sets(schema))
 
     def granularities(self, schema: Schema) -> tuple[int, int]:
         """g1 and g2 for this schema: columns of a one-attribute grid, and of each side of a pair's."""
@@ -72,9 +68,9 @@ class _Grids(Mechanism):
 
     def run(self, schema: Schema) -> Run:
         """Ask for all grids at once, make them agree, put each pair's together."""
-        questions = {_name(a): self._question(schema, a) for a in self.attribute_sets(schema)}
+        questions = {dotted(a): self._question(schema, a) for a in self.attribute_sets(schema)}
         tallies = (yield questions) if questions else {}
-        grids = [grid_of(question, tallies[group]) for group, question in questions.items()]
+        grids = [Grid.of(q.attributes, q.partition, q.oracle, tallies[group]) for group, q in questions.items()]
         complement, tolerance = self.update == "complement", 1 / self.users
         return GridEstimate.of(schema, grids, tolerance=tolerance, complement=complement)
 
@@ -102,7 +98,7 @@ class HDG(_Grids):
 
     def attribute_sets(self, schema: Schema) -> list[tuple[int, ...]]:
         """Every attribute, then every pair."""
-        several = _several(schema)
+        several = several_codes(schema)
         return [(a,) for a in several] + list(combinations(several, 2))
 
 
@@ -119,7 +115,7 @@ class TDG(_Grids):
 
     def attribute_sets(self, schema: Schema) -> list[tuple[int, ...]]:
         """Every pair."""
-        several = _several(schema)
+        several = several_codes(schema)
         return list(combinations(several, 2)) if len(several) > 1 else [(a,) for a in several]
 
 
@@ -148,42 +144,6 @@ def nested_borders(axis: Axis, g1: int, g2: int) -> list[int]:
         parts = (j + 1) * g1 // ordered - j * g1 // ordered
         borders += axis.parts(lo, hi, max(parts, 1))[1:]
     return borders
-
-
-def named_oracle(name: str, epsilon: float | str | Fraction, cells: int) -> LinearOracle:
-    """The oracle behind a choice: a registered name, "adaptive" for GRR or OLH, "best" for the least variance."""
-    if name == "best":
-        return choose_oracle(epsilon, cells).oracle
-    if name == "adaptive":
-        return adaptive_oracle(epsilon, cells, ("grr", "olh"))
-    oracle = make_oracle(name, epsilon, cells)
-    if not isinstance(oracle, LinearOracle):
-        raise ValueError(f"expected an oracle with an unbiased estimate, got {name!r}")
-    return oracle
-
-
-def adaptive_oracle(epsilon: float | str | Fraction, cells: int, among: Sequence[str]) -> LinearOracle:
-    """The one of least variance at f = 0, the first of equals: GRR for cells < 3 exp(epsilon) + 2 (WBLJ17)."""
-    return min((named_oracle(name, epsilon, cells) for name in among), key=lambda oracle: float(oracle.variance(1)))
-
-
-def grid_of(question: Question, tally: Tally) -> Grid:
-    """What a group's tally says about the grid it was asked for."""
-    oracle, form = question.oracle, question.partition.form
-    assert isinstance(oracle, LinearOracle)
-    assert isinstance(form, GridForm)
-    axes = question.partition.axes
-    borders = tuple(np.array([0, *cuts, axis.size]) for cuts, axis in zip(form.cuts, axes, strict=True))
-    values = oracle.estimate(tally).reshape([b.size - 1 for b in borders])
-    return Grid(question.attributes, borders, values, tally.n, oracle)
-
-
-def _several(schema: Schema) -> list[int]:
-    return [a for a, size in enumerate(schema.sizes) if size > 1]
-
-
-def _name(attributes: tuple[int, ...]) -> str:
-    return ".".join(map(str, attributes))
 
 
 def _nearest(g: float) -> int:

@@ -11,12 +11,12 @@ import numpy as np
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.densities import BoxEstimate
+from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.estimates.solvers.proportional_fitting import proportional_fit
 from ahead_ldp.estimates.solvers.slabs import Slabs
 from ahead_ldp.estimates.solvers.weighted_update import cell_derivatives, subset_columns
 from ahead_ldp.mechanisms.grids.grid_consistency import (
     Agreement,
-    Grid,
     agreements,
     answer_variance,
     make_consistent,

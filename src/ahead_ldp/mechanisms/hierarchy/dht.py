@@ -12,7 +12,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.mechanisms.hierarchy.haar_estimates import HaarEstimate, HaarLevel, widths
 from ahead_ldp.oracles import Haar
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, only_axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +41,14 @@ class DHT(Mechanism):
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """One for each level of coefficients, the coarsest first (CKS19: sampled uniformly)."""
-        return tuple(Group(str(i + 1)) for i in range(len(widths(_size(schema)))))
+        return tuple(Group(str(i + 1)) for i in range(len(widths(only_axis(schema, self.name).size))))
 
     def run(self, schema: Schema) -> Run:
         """One wave; level i asks for the half of a node, coded so that only halves are told apart."""
-        axes, size = axes_of(schema), _size(schema)
+        axis = only_axis(schema, self.name)
         questions: dict[str, Question] = {}
-        for group, width in zip(self.groups(schema), widths(size), strict=True):
-            partition = Partition.grid(axes, [range(width, size, width)])
+        for group, width in zip(self.groups(schema), widths(axis.size), strict=True):
+            partition = Partition.grid([axis], [range(width, axis.size, width)])
             questions[group.id] = Question((0,), partition, Haar.make(self.epsilon, partition.cells))
         tallies = (yield questions) if questions else {}
         levels = []
@@ -58,9 +58,3 @@ class DHT(Mechanism):
             halves = np.append(question.partition.hi - question.partition.lo, [0] * (oracle.d % 2)).reshape(-1, 2)
             levels.append(HaarLevel(oracle.contrasts(tally), halves, tally.n, oracle))
         return HaarEstimate.of(schema, levels, self.non_negative)
-
-
-def _size(schema: Schema) -> int:
-    if len(schema.attributes) != 1:
-        raise ValueError(f"expected one attribute for {DHT.name}, got {len(schema.attributes)}")
-    return schema.sizes[0]

@@ -8,16 +8,15 @@ from typing import ClassVar, Self
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.mechanisms.hierarchy.hierarchies import Hierarchy
-from ahead_ldp.mechanisms.hierarchy.hio import ask_levels, check_hierarchy_choices, hierarchy_estimate
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Run, axes_of
+from ahead_ldp.mechanisms.hierarchy.hio import FullTrees
+from ahead_ldp.protocol.mechanism import only_axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HH(Mechanism):
+class HH(FullTrees):
     """A full tree on one attribute; each group estimates one level, and least squares joins the levels.
 
-    ``oracle`` is a registered name, or "best" for the least variance on each level. Without ``consistent`` the fewest
-    nodes answer (the paper's HH without the superscript CI); ``non_negative`` also removes negative frequencies.
+    Without ``consistent`` the fewest nodes answer (the paper's HH without the superscript CI).
     """
 
     name: ClassVar[str] = "hh"
@@ -25,14 +24,6 @@ class HH(Mechanism):
     source: ClassVar[str] = "Cormode et al., VLDB 2019"
     most_attributes: ClassVar[int | None] = 1
     fanout: int = 4
-    oracle: str = "best"
-    consistent: bool = True
-    non_negative: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse choices that are none."""
-        Mechanism.__post_init__(self)
-        check_hierarchy_choices(self.fanout, self.oracle, self.epsilon, self.consistent, self.non_negative)
 
     @classmethod
     def paper(cls, epsilon: float | str | Fraction) -> Self:
@@ -44,16 +35,6 @@ class HH(Mechanism):
         """The best setting found at the same epsilon (docs/methods/hierarchy/hh.md): the default."""
         return cls(epsilon=epsilon)
 
-    def groups(self, schema: Schema) -> tuple[Group, ...]:
-        """One for each level below the root (CKS19: levels are sampled uniformly)."""
-        return tuple(Group(str(level)) for (level,) in self._hierarchy(schema).combinations())
-
-    def run(self, schema: Schema) -> Run:
-        """One wave."""
-        found = yield from ask_levels(self._hierarchy(schema), schema, self.oracle, self.epsilon)
-        return hierarchy_estimate(schema, found, self.consistent, self.non_negative)
-
-    def _hierarchy(self, schema: Schema) -> Hierarchy:
-        if len(schema.attributes) != 1:
-            raise ValueError(f"expected one attribute for {self.name}, got {len(schema.attributes)}")
-        return Hierarchy.of(axes_of(schema), self.fanout)
+    def hierarchy(self, schema: Schema) -> Hierarchy:
+        """The tree of the only attribute."""
+        return Hierarchy.of([only_axis(schema, self.name)], self.fanout)

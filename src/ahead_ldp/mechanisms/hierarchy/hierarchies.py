@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from math import prod
 
@@ -19,7 +19,10 @@ from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
 MOST_NODES = 1 << 24  # combinations of nodes held in memory (128 MB)
-_ROUNDS = 200  # of filling in groups that said nothing
+_ROUNDS = 200  # of filling in groups that said nothing; the gap falls by a factor in each
+_SETTLED = 1e-9  # a round that moves no frequency by more is the last
+_ROUNDING = 1e-9  # a weight below this is rounding
+_TINY = 1e-300  # sums below this are 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +88,7 @@ class LevelMeasurement:
     @property
     def precision(self) -> float:
         """Inverse of the variance that matters, the sum of all cells being known; 0 without reports."""
-        return 0.0 if self.n == 0 else 1 / self.oracle.contrast_variance(self.n)
+        return self.oracle.contrast_precision(self.n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +150,7 @@ class ProductLeastSquares:
             implied = _every_node(hierarchy, cls(measured, passes, values).leaves())
             moved = np.abs(implied[unknown] - values[unknown]).max()
             values = np.where(unknown, implied, values)
-            if moved < 1e-9:
+            if moved < _SETTLED:
                 break
         return cls(measured, passes, values)
 
@@ -183,8 +186,8 @@ class ProductLeastSquares:
         for a, (one, side) in enumerate(zip(self.passes, sides, strict=True)):
             weights = np.zeros((len(side), one.tree.size))
             weights[:, self.measured.hierarchy.levels[a][-1]] = side
-            found, lost = one.coefficients(weights)
-            first.append(found)
+            by_node, lost = one.coefficients(weights)
+            first.append(by_node)
             undetermined |= lost
         if len(self.passes) == 1:
             return [first], undetermined
@@ -225,29 +228,22 @@ def group_variance(
         weights = np.zeros((queries, precision.size))
         np.add.at(weights, owner, boxes)
         if group.n == 0:
-            unmeasured |= (np.abs(weights[:, precision == 0]) > 1e-9).any(axis=1)
+            unmeasured |= (np.abs(weights[:, precision == 0]) > _ROUNDING).any(axis=1)
             continue
         weights *= group.precision / precision
         f = np.maximum(measured.values[at], 0.0).reshape(-1)
-        f /= max(f.sum(), 1e-300)
-        variance += group.oracle.quadratic(group.n, f, weights)
-        variance += ((weights**2) @ f - (weights @ f) ** 2) / group.n
+        f /= max(f.sum(), _TINY)
+        variance += group.oracle.group_variance(group.n, f, weights)
     return variance, unmeasured
 
 
 def _rows(parts: Sequence[Floats]) -> Floats:  # (k, a), (k, b), ... -> (k, a b ...)
     """The products of all entries, row by row."""
-    found = parts[0]
-    for part in parts[1:]:
-        found = (found[:, :, None] * part[:, None, :]).reshape(len(part), -1)
-    return found
+    return reduce(lambda x, part: (x[:, :, None] * part[:, None, :]).reshape(len(part), -1), parts)
 
 
 def _outer(parts: Sequence[Floats]) -> Floats:
-    found = np.ones(())
-    for part in parts:
-        found = np.multiply.outer(found, part)
-    return found
+    return np.asarray(reduce(np.multiply.outer, parts), np.float64)
 
 
 def _every_node(hierarchy: Hierarchy, leaves: Floats) -> Floats:

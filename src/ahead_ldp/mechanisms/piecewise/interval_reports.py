@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from ahead_ldp.estimates.measurements import Measurement, pool
 from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree
 from ahead_ldp.oracles import LinearOracle
 from ahead_ldp.schema.arrays import Floats, Ints
 
+_TINY = 1e-300  # sums below this are 0
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeReport:
+
+class NodeReport(Measurement):
     """One group's estimates of nodes that tile the domain."""
 
-    nodes: Ints  # (cells,)
-    estimate: Floats  # (cells,)
-    n: int
-    oracle: LinearOracle
+    __slots__ = ()
 
     @property
     def precision(self) -> float:
@@ -41,33 +39,23 @@ def tile(tree: IntervalTree, start: Ints, stop: Ints, at: int) -> Ints:
     return nodes[np.argsort(tree.lo[nodes, 0])]
 
 
-def pool(tree: IntervalTree, reports: Sequence[NodeReport]) -> tuple[Floats, Floats]:
-    """Each node's estimate over all groups that gave one, and its precision."""
-    weighted, precision = np.zeros(tree.size), np.zeros(tree.size)
-    for r in reports:
-        weighted[r.nodes] += r.precision * r.estimate
-        precision[r.nodes] += r.precision
-    return np.divide(weighted, precision, out=np.zeros(tree.size), where=precision > 0), precision
-
-
 def pooled_variance(
     tree: IntervalTree, reports: Sequence[NodeReport], g: Floats, masses: Floats, people: int
 ) -> Floats:  # (k, nodes), (leaves,) -> (k,)
     """Variance of ``g @ pooled estimates`` about the frequencies among the ``people`` who took part.
 
     Exact given the tree and the masses of its leaves: the oracles' noise with its covariance between cells, and the
-    chance of who fell into which group. Infinite where g counts a node that nobody was asked about.
+    chance of who fell into which group.
     """
     precision = pool(tree, reports)[1]
     f = np.maximum(masses, 0.0)
-    f = f / max(float(f.sum()), 1e-300)
+    f = f / max(float(f.sum()), _TINY)
     variance = np.zeros(len(g))
     for r in reports:
         if r.n == 0:
             continue
         a, cell_f = g[:, r.nodes] * (r.precision / precision[r.nodes]), f @ tree.inside[:, r.nodes]
-        variance += r.oracle.quadratic(r.n, cell_f, a) + ((a**2) @ cell_f - (a @ cell_f) ** 2) / r.n
+        variance += r.oracle.group_variance(r.n, cell_f, a)
     total = g @ tree.inside.T
     variance -= ((total**2) @ f - (total @ f) ** 2) / max(people, 1)  # groups share out the participants
-    unmeasured = (precision == 0) & (np.abs(g) > 1e-9)
-    return np.where(unmeasured.any(axis=1), np.inf, np.maximum(variance, 0.0))
+    return np.maximum(variance, 0.0)

@@ -13,14 +13,15 @@ from typing import ClassVar, Self
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.partition import Axis
-from ahead_ldp.mechanisms.grids.hdg import grid_of, named_oracle
+from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.mechanisms.piecewise.adaptive_grids import adapt_columns
 from ahead_ldp.mechanisms.piecewise.interval_estimates import IntervalEstimate, Margin
 from ahead_ldp.mechanisms.piecewise.pripl_estimates import PairsEstimate
 from ahead_ldp.mechanisms.piecewise.pripl_margins import MarginTree
-from ahead_ldp.oracles import OUE, LinearOracle
+from ahead_ldp.oracles import OUE, LinearOracle, named_oracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Wave, axes_of
+from ahead_ldp.protocol import mechanism as asking
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Wave, axes_of, several_codes
 
 ESTIMATORS = ("joint", "published")
 
@@ -42,7 +43,6 @@ class PriPL(Mechanism):
     name: ClassVar[str] = "pripl"
     idea: ClassVar[str] = "a tree on a piecewise-linear density"
     source: ClassVar[str] = "Wang et al., VLDB 2024"
-    most_attributes: ClassVar[int | None] = None
     users: int | None = None
     alpha: float = 0.2
     segments: int = 32
@@ -54,16 +54,14 @@ class PriPL(Mechanism):
     def __post_init__(self) -> None:
         """Refuse choices that are none."""
         Mechanism.__post_init__(self)
-        if self.users is not None and (type(self.users) is not int or self.users < 1):
-            raise ValueError(f"expected users to be a positive integer or None, got {self.users!r}")
+        asking.check_count("users", self.users, optional=True)
+        asking.check_choice("estimator", self.estimator, ESTIMATORS)
         if not 0.001 <= self.alpha <= 0.999:
             raise ValueError(f"expected alpha from 0.001 to 0.999, got {self.alpha!r}")
         if not 2 <= self.segments <= 256 or not 8 <= self.slots <= 1000:
             raise ValueError(f"expected segments in 2..256 and slots in 8..1000, got {self.segments}, {self.slots}")
         if not 0 < self.eta < float("inf"):
             raise ValueError(f"expected eta > 0, got {self.eta!r}")
-        if self.estimator not in ESTIMATORS:
-            raise ValueError(f"expected estimator to be one of {', '.join(ESTIMATORS)}, got {self.estimator!r}")
         self._oracle(2)
 
     @classmethod
@@ -78,33 +76,34 @@ class PriPL(Mechanism):
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """For each attribute one that shows the shape and ``slots`` for the tree; then one for each pair."""
-        attributes = _several(schema)
+        attributes = several_codes(schema)
         pairs = list(combinations(attributes, 2))
         shape, slot = round(1000 * self.alpha) * self.slots, 1000 - round(1000 * self.alpha)
         scale = max(len(pairs), 1)  # half of the people for the attributes, half for the pairs
-        found = []
+        groups = []
         for a in attributes:
-            found.append(Group(f"shape-{a}", scale * shape))
-            found += [Group(f"tree-{a}-{s}", scale * slot) for s in range(self.slots)]
+            groups.append(Group(f"shape-{a}", scale * shape))
+            groups += [Group(f"tree-{a}-{s}", scale * slot) for s in range(self.slots)]
         whole = (shape + slot * self.slots) * len(attributes)
-        return (*found, *(Group(f"grid-{a}-{b}", whole) for a, b in pairs))
+        return (*groups, *(Group(f"grid-{a}-{b}", whole) for a, b in pairs))
 
     def run(self, schema: Schema) -> Run:
         """Shape, tree, and for several attributes grids (WYHM24 Sec. 3.2 and 4.1)."""
-        trees = [self._tree(schema, a) for a in _several(schema)]
+        trees = [self._tree(schema, a) for a in several_codes(schema)]
         if not trees:
             return PairsEstimate.of(schema, {}, [])
-        told = yield {f"shape-{tree.attribute}": tree.first_question() for tree in trees}
+        tallies = yield {f"shape-{tree.attribute}": tree.first_question() for tree in trees}
         for tree in trees:
-            tally = told[f"shape-{tree.attribute}"]
+            tally = tallies[f"shape-{tree.attribute}"]
             tree.grow(tally, self._everybody(len(trees), tally.n))
-        told = yield {group: question for tree in trees for group, question in tree.questions().items()}
-        margins = {tree.attribute: tree.margin(told) for tree in trees}
+        tallies = yield {group: question for tree in trees for group, question in tree.questions().items()}
+        margins = {tree.attribute: tree.margin(tallies) for tree in trees}
         if len(schema.attributes) == 1:
             return IntervalEstimate(schema, margins[0], consistent=True)
         questions = self._grid_questions(schema, trees, margins)
-        told = (yield questions) if questions else {}
-        return PairsEstimate.of(schema, margins, [grid_of(q, told[group]) for group, q in questions.items()])
+        tallies = (yield questions) if questions else {}
+        grids = [Grid.of(q.attributes, q.partition, q.oracle, tallies[group]) for group, q in questions.items()]
+        return PairsEstimate.of(schema, margins, grids)
 
     def _tree(self, schema: Schema, attribute: int) -> MarginTree:
         return MarginTree(
@@ -128,7 +127,7 @@ class PriPL(Mechanism):
         pairs = list(combinations(trees, 2))
         people = sum(tree.everybody for tree in trees) / max(len(pairs), 1)
         variance = float(OUE.make(self.epsilon, 2).variance(1)) / max(people, 1.0)
-        found = {}
+        questions = {}
         for one, two in pairs:
             both = (one.attribute, two.attribute)
             first, second = (margins[a] for a in both)
@@ -142,12 +141,8 @@ class PriPL(Mechanism):
             partition = Partition.grid(axes_of(schema, both), [side[1:-1].tolist() for side in columns])
             if partition.cells == 1:  # too few people for anything finer
                 partition = Partition.equal_grid(partition.axes, [2, 2])
-            found[f"grid-{both[0]}-{both[1]}"] = Question(both, partition, self._oracle(partition.cells))
-        return found
+            questions[f"grid-{both[0]}-{both[1]}"] = Question(both, partition, self._oracle(partition.cells))
+        return questions
 
     def _oracle(self, cells: int) -> LinearOracle:
         return named_oracle(self.oracle, self.epsilon, cells)
-
-
-def _several(schema: Schema) -> list[int]:
-    return [a for a, size in enumerate(schema.sizes) if size > 1]

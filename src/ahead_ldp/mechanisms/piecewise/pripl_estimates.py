@@ -10,10 +10,10 @@ import numpy as np
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.estimate import Answers, Estimate
+from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.estimates.solvers.proportional_fitting import Constraint, proportional_fit
 from ahead_ldp.estimates.solvers.slabs import Slabs
 from ahead_ldp.estimates.solvers.weighted_update import cell_derivatives, fit_derivatives, in_out_cells, pair_columns
-from ahead_ldp.mechanisms.grids.grid_consistency import Grid
 from ahead_ldp.mechanisms.piecewise.adaptive_grids import agree_grid, agree_margin
 from ahead_ldp.mechanisms.piecewise.interval_estimates import Margin
 from ahead_ldp.partitions.covers import chunks

@@ -16,18 +16,19 @@ import numpy as np
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.partition import Axis
+from ahead_ldp.estimates.measurements import pool
 from ahead_ldp.estimates.solvers.norm_sub import norm_sub
 from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares
-from ahead_ldp.mechanisms.grids.hdg import named_oracle
 from ahead_ldp.mechanisms.piecewise.fanout_plan import PlannedNode, containing, plan
 from ahead_ldp.mechanisms.piecewise.interval_estimates import IntervalEstimate, Margin
-from ahead_ldp.mechanisms.piecewise.interval_reports import NodeReport, cell_precision, pool
+from ahead_ldp.mechanisms.piecewise.interval_reports import NodeReport, cell_precision
 from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree
 from ahead_ldp.mechanisms.piecewise.piecewise_linear import Pieces
 from ahead_ldp.mechanisms.piecewise.segment_masses import Masses
-from ahead_ldp.oracles import LinearOracle, Tally
+from ahead_ldp.oracles import LinearOracle, Tally, named_oracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of
+from ahead_ldp.protocol import mechanism as asking
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, only_axis
 from ahead_ldp.schema.arrays import Bools, Floats
 
 ESTIMATORS = ("weighted", "published")
@@ -57,10 +58,8 @@ class PrivNUD(Mechanism):
     def __post_init__(self) -> None:
         """Refuse choices that are none."""
         Mechanism.__post_init__(self)
-        if self.estimator not in ESTIMATORS:
-            raise ValueError(f"expected estimator to be one of {', '.join(ESTIMATORS)}, got {self.estimator!r}")
-        if self.users is not None and (type(self.users) is not int or self.users < 1):
-            raise ValueError(f"expected users to be a positive integer or None, got {self.users!r}")
+        asking.check_choice("estimator", self.estimator, ESTIMATORS)
+        asking.check_count("users", self.users, optional=True)
         self._oracle(2)
 
     @classmethod
@@ -75,20 +74,21 @@ class PrivNUD(Mechanism):
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """One for each stretch of people between two moments of the plan."""
-        moments = _moments(planned(_only_axis(schema)))
+        moments = _moments(planned(only_axis(schema, self.name)))
         scale = lcm(*(m.denominator for m in moments))
         return tuple(Group(str(i), int((b - a) * scale)) for i, (a, b) in enumerate(pairwise(moments), start=1))
 
     def run(self, schema: Schema) -> Run:
         """Ask, prune, ask the next stretch of people; then put the tree together."""
-        axes, nodes = axes_of(schema), planned(_only_axis(schema))
+        axis = only_axis(schema, self.name)
+        nodes = planned(axis)
         moments = _moments(nodes)
-        progress = _Progress(nodes, axes[0].size)
+        progress = _Progress(nodes, axis.size)
         for group, (now, then) in zip(self.groups(schema), pairwise(moments), strict=True):
             asked = progress.asked(now)
             cuts = [nodes[i].lo for i in asked][1:]
             oracle = self._oracle(len(asked))
-            tally = (yield {group.id: Question((0,), Partition.grid(axes, [cuts]), oracle)})[group.id]
+            tally = (yield {group.id: Question((0,), Partition.grid([axis], [cuts]), oracle)})[group.id]
             progress.tell(asked, tally, oracle)
             everybody = self.users if self.users is not None else float(progress.people / then)
             progress.prune(then, everybody)
@@ -227,9 +227,3 @@ def level_norm_sub(tree: IntervalTree, own: Floats, known: Bools) -> Floats:
 def _moments(nodes: tuple[PlannedNode, ...]) -> list[Fraction]:
     """0, and when each node of the plan has been asked about."""
     return sorted({n.stop for n in nodes} | {Fraction(0)})
-
-
-def _only_axis(schema: Schema) -> Axis:
-    if len(schema.attributes) != 1:
-        raise ValueError(f"expected a schema of one attribute for privnud, got {len(schema.attributes)}")
-    return Axis.of(schema.attributes[0])

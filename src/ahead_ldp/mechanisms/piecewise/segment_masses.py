@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ahead_ldp.estimates.measurements import pool
 from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares
-from ahead_ldp.mechanisms.piecewise.interval_reports import NodeReport, pool, pooled_variance
+from ahead_ldp.mechanisms.piecewise.interval_reports import NodeReport, pooled_variance
 from ahead_ldp.mechanisms.piecewise.interval_trees import IntervalTree
 from ahead_ldp.oracles import SW, Tally
 from ahead_ldp.schema.arrays import Floats

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -18,20 +19,75 @@ from numpy.typing import NDArray
 
 from ahead_ldp.engines.simulation import Population
 from ahead_ldp.protocol.mechanism import Group, Question
-from ahead_ldp.research.datasets.kernels import compiled
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.workloads import Workload
 
 Small = NDArray[Any]  # uint8 or uint16
 
 _CHUNK = 1 << 20  # people drawn for at once
-MOST_CELLS = 1 << 20  # of a domain that is held as a histogram
 _MOST_ASKED = 1 << 22  # of the attributes asked that are counted cell by cell
+# Where the one bit of a word stands: times this word, its upper six bits differ for all 64 places (Leiserson, Prokop,
+# Randall 1998).
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_PLACES = np.argsort([((int(_DE_BRUIJN) << place) % 2**64) >> 58 for place in range(64)])
 
 
-def counted(sizes: Sequence[int], n: int) -> bool:
-    """Whether a histogram of all combinations is the cheaper form of so many people."""
-    return prod(sizes) <= min(MOST_CELLS, 2 * n)
+@lru_cache(maxsize=1)
+def compiled() -> dict[str, Any] | None:
+    """The loops by name, or ``None`` without numba."""
+    try:
+        import numba
+    except ImportError:
+        return None
+
+    @numba.njit(cache=True)
+    def choose(words, borders, first, chosen):  # type: ignore[no-untyped-def]
+        """How many borders are not above each word; ``first`` knows it for the upper 16 bits."""
+        for i in range(words.size):
+            word = words[i]
+            group = first[word >> np.uint32(16)]
+            while group < borders.size and borders[group] <= word:
+                group += 1
+            chosen[i] = group
+
+    @numba.njit(cache=True)
+    def scatter(rows, chosen, place, ordered):  # type: ignore[no-untyped-def]
+        """Rows by group, in their old order inside each."""
+        for i in range(rows.shape[0]):
+            group = chosen[i]
+            to = place[group]
+            place[group] = to + 1
+            for j in range(rows.shape[1]):
+                ordered[to, j] = rows[i, j]
+
+    @numba.njit(cache=True)
+    def count(rows, attributes, sizes, cells):  # type: ignore[no-untyped-def]
+        """People by the codes of some attributes."""
+        people = np.zeros(cells, np.int64)
+        for i in range(rows.shape[0]):
+            cell = 0
+            for j in range(attributes.size):
+                cell = cell * sizes[j] + rows[i, attributes[j]]
+            people[cell] += 1
+        return people
+
+    @numba.njit(cache=True)
+    def answer(rows, masks, boxes):  # type: ignore[no-untyped-def]
+        """People in every box, from the boxes that hold each code."""
+        people = np.zeros(boxes, np.int64)
+        one = np.uint64(1)
+        for i in range(rows.shape[0]):
+            for w in range(masks.shape[2]):
+                inside = masks[0, rows[i, 0], w]
+                for j in range(1, rows.shape[1]):
+                    inside &= masks[j, rows[i, j], w]
+                while inside:
+                    low = inside & (~inside + one)
+                    people[w * 64 + _PLACES[(low * _DE_BRUIJN) >> np.uint64(58)]] += 1
+                    inside ^= low
+        return people
+
+    return {"choose": choose, "scatter": scatter, "count": count, "answer": answer}
 
 
 def small_type(sizes: Sequence[int]) -> type[np.uint8] | type[np.uint16]:
@@ -111,8 +167,8 @@ class Crowd(Population):
         shape = [self.sizes[i] for i in attributes]
         fast = compiled()
         if fast is not None:
-            found: Ints = fast["count"](self.codes, np.array(attributes), np.array(shape), prod(shape))
-            return found
+            people: Ints = fast["count"](self.codes, np.array(attributes), np.array(shape), prod(shape))
+            return people
         cell = np.zeros(self.n, np.int64)
         for i, size in zip(attributes, shape, strict=True):
             cell = cell * size + self.codes[:, i]
@@ -128,8 +184,8 @@ class Crowd(Population):
         masks = _masks(boxes, self.sizes)
         fast = compiled()
         if fast is not None:
-            found: Floats = fast["answer"](self.codes, masks, len(boxes)).astype(np.float64)
-            return found
+            people: Floats = fast["answer"](self.codes, masks, len(boxes)).astype(np.float64)
+            return people
         total = np.zeros(len(boxes))
         for start in range(0, self.n, _CHUNK):
             rows = self.codes[start : start + _CHUNK]

@@ -1,4 +1,9 @@
-"""People from files: where the data lie, which file serves, and the population under the paper's buckets."""
+"""People from files: where the data lie, which file serves, and the population under the paper's buckets.
+
+The paper prints no formula. ``floor((x - min) / (max - min) * (D - 1))``, with 0 for missing values and the bounds of
+the whole column, gives the correlations of its Tables 4 and 5 to all printed digits on the first 1,000 rows. The last
+bucket then holds the maximum alone. Such bounds are read from the data: for experiments, never for a collection.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +18,43 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ahead_ldp.engines.simulation import Population
-from ahead_ldp.research.datasets.buckets import equal_slots, numbers, paper_buckets
-from ahead_ldp.research.datasets.crowds import Crowd, counted, small_type
+from ahead_ldp.engines.simulation import Population, is_counted
+from ahead_ldp.research.datasets.crowds import Crowd, small_type
 from ahead_ldp.research.datasets.tables import DATASETS, Dataset, Source
+from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.columns import read_columns
 
 VARIABLE = "AHEAD_DATA"
 _CHECKOUT = Path(__file__).resolve().parents[4]
+
+
+def paper_buckets(values: NDArray[Any], d: int) -> Ints:
+    """Codes 0..d-1 of a column by the paper's rule."""
+    x = np.nan_to_num(numbers(values), nan=0.0)
+    low, high = float(x.min()), float(x.max())
+    if not high > low:
+        return np.zeros(x.size, np.int64)
+    return np.floor((x - low) / (high - low) * (d - 1)).astype(np.int64)
+
+
+def equal_slots(values: NDArray[Any], low: float, high: float, d: int) -> Ints:
+    """Codes 0..d-1 of the values in low..high, d slots of one length; the others are dropped."""
+    x = numbers(values)
+    x = x[(x >= low) & (x <= high)]
+    return np.minimum(np.floor((x - low) / (high - low) * d), d - 1).astype(np.int64)
+
+
+def numbers(values: NDArray[Any]) -> Floats:
+    """A column as numbers; what is none ("Not Provided", an empty cell) is NaN."""
+    if values.dtype.kind in "iuf":
+        return np.asarray(values, np.float64)
+    parsed = np.full(values.size, np.nan)
+    for i, value in enumerate(values.tolist()):
+        try:
+            parsed[i] = float(value)
+        except (TypeError, ValueError):
+            continue
+    return parsed
 
 
 class MissingData(ValueError):
@@ -57,17 +90,19 @@ def dataset(name: str) -> Dataset:
     return DATASETS[name]
 
 
-def find_source(found: Dataset, columns: Sequence[str], folder: Path | None = None) -> tuple[Source, Path]:
+def find_source(wanted: Dataset, columns: Sequence[str], folder: Path | None = None) -> tuple[Source, Path]:
     """The best source in the folder that has these columns."""
     where = data_folder() if folder is None else folder
-    for source in found.sources:
+    for source in wanted.sources:
         path = where / source.file
         if set(columns) <= set(source.columns) and path.is_file():
             return source, path
-    if unknown := [name for name in columns if name not in found.columns]:
-        raise ValueError(f"expected columns of {found.name} among {', '.join(found.columns)}, got {', '.join(unknown)}")
-    files = " or ".join(s.file for s in found.sources if set(columns) <= set(s.columns))
-    raise MissingData(f"{found.title} is not in {str(where)!r} ({files}); {found.obtain}")
+    if unknown := [name for name in columns if name not in wanted.columns]:
+        raise ValueError(
+            f"expected columns of {wanted.name} among {', '.join(wanted.columns)}, got {', '.join(unknown)}"
+        )
+    files = " or ".join(s.file for s in wanted.sources if set(columns) <= set(s.columns))
+    raise MissingData(f"{wanted.title} is not in {str(where)!r} ({files}); {wanted.obtain}")
 
 
 def load(name: str, columns: Sequence[str], sizes: Sequence[int], rng: Generator, n: int | None = None) -> Sample:
@@ -75,23 +110,23 @@ def load(name: str, columns: Sequence[str], sizes: Sequence[int], rng: Generator
 
     Drawn without replacement where the file has as many, else with.
     """
-    found = dataset(name)
-    source, path = find_source(found, columns)
+    known = dataset(name)
+    source, path = find_source(known, columns)
     sizes = tuple(sizes)
     if len(sizes) != len(columns):
         raise ValueError(f"expected a size for each of {len(columns)} columns, got {len(sizes)}")
     if source.counts:
         return Sample(_from_counts(source, path, sizes, n, rng), source, path)
     rows = _codes(str(path), path.stat().st_mtime_ns, name, source.file, tuple(columns), sizes)
-    wanted = n if n is not None else found.users if source.resampled else len(rows)
+    wanted = n if n is not None else known.users if source.resampled else len(rows)
     return Sample(population_of(drawn(rows, wanted, rng), sizes), source, path)
 
 
 @lru_cache(maxsize=4)
 def _codes(path: str, _changed: int, name: str, file: str, columns: tuple[str, ...], sizes: tuple[int, ...]) -> Any:
     """The rows of a file in buckets, (n, m); read once."""
-    found = dataset(name)
-    source = next(s for s in found.sources if s.file == file)
+    known = dataset(name)
+    source = next(s for s in known.sources if s.file == file)
     names = [source.columns[column] for column in columns]
     extra = [source.keep[0]] if source.keep else []
     table = read_columns(path, [*names, *(e for e in extra if e not in names)])
@@ -99,8 +134,8 @@ def _codes(path: str, _changed: int, name: str, file: str, columns: tuple[str, .
     if source.keep:
         values = values[numbers(table[source.keep[0]]) == source.keep[1]]
     values = values[~np.isnan(values).all(axis=1)]  # lines of totals at the end of a file
-    if found.within:
-        coded = [equal_slots(values[:, 0], *found.within, sizes[0])]
+    if known.within:
+        coded = [equal_slots(values[:, 0], *known.within, sizes[0])]
     else:
         coded = [paper_buckets(values[:, j], d) for j, d in enumerate(sizes)]
     return np.stack(coded, axis=1).astype(small_type(sizes))
@@ -116,10 +151,7 @@ def drawn(rows: NDArray[Any], n: int, rng: Generator) -> NDArray[Any]:
 
 def population_of(rows: NDArray[Any], sizes: tuple[int, ...]) -> Population:
     """Counted by cell where that is smaller, which changes no law."""
-    if not counted(sizes, len(rows)):
-        return Crowd.of(rows, sizes)
-    cells = np.ravel_multi_index(tuple(rows.T.astype(np.int64)), sizes)
-    return Population.of_histogram(np.bincount(cells, minlength=prod(sizes)).reshape(sizes))
+    return Population.of_records(rows, sizes).counted() if is_counted(sizes, len(rows)) else Crowd.of(rows, sizes)
 
 
 def _from_counts(source: Source, path: Path, sizes: tuple[int, ...], n: int | None, rng: Generator) -> Population:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ahead_ldp.engines.simulation import Population
-from ahead_ldp.research.datasets.crowds import Crowd, counted, empty_rows
+from ahead_ldp.engines.simulation import Population, is_counted
+from ahead_ldp.research.datasets.crowds import Crowd, empty_rows
 from ahead_ldp.schema.arrays import Floats
 
 REACH = 5.0  # values lie on [-REACH, REACH]
@@ -79,9 +79,10 @@ def _skew_normal(skew: float) -> Callable[[Floats], Floats]:
     mean, deviation = delta * sqrt(2 / np.pi), sqrt(1 - 2 * delta**2 / np.pi)
 
     def below(x: Floats) -> Floats:
+        """The share of people below each value."""
         z = mean + deviation * x
-        found: Floats = ndtr(z) - 2 * owens_t(z, alpha)
-        return found
+        share: Floats = ndtr(z) - 2 * owens_t(z, alpha)
+        return share
 
     return below
 
@@ -92,6 +93,7 @@ def _skew_laplacian(skew: float) -> Callable[[Floats], Floats]:
     mean = right - left
 
     def below(x: Floats) -> Floats:
+        """The share of people below each value."""
         z, total = x + mean, right + left
         up = 1 - right / total * np.exp(-np.maximum(z, 0) / right)
         down = left / total * np.exp(np.minimum(z, 0) / left) if left > 0 else np.zeros_like(z)
@@ -115,7 +117,7 @@ def _scales(skew: float) -> tuple[float, float]:
 
 def _tied(shape: str, sizes: tuple[int, ...], n: int, r: float, rng: Generator) -> Population:
     """Equal correlations r; the Laplacian is the Gaussian times the root of one exponential per person."""
-    if not counted(sizes, n):
+    if not is_counted(sizes, n):
         rows = empty_rows(n, sizes)
         for start in range(0, n, _CHUNK):
             _draw(shape, sizes, r, rng, rows[start : start + _CHUNK])

@@ -37,10 +37,7 @@ class Dataset:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that some source has, in the paper's order."""
-        found: dict[str, None] = {}
-        for source in self.sources:
-            found.update(dict.fromkeys(source.columns))
-        return tuple(found)
+        return tuple(dict.fromkeys(name for source in self.sources for name in source.columns))
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -67,24 +64,20 @@ def _repository(what: str) -> str:
     return f"{what}; a Parquet file of that name in the data folder"
 
 
+def _twice(name: str, title: str, about: str, obtain: str, file: str, columns: dict[str, str], users: int) -> Dataset:
+    """A data set of the paper as it is published and, if that is not there, as a Parquet file of its name."""
+    sources = Source(file, columns), Source(f"{name}.parquet", columns)
+    return Dataset(name, title, about, _kaggle(obtain, file), sources, users, paper=True)
+
+
 PAPER = (
-    Dataset(
-        "salaries",
-        "Salaries",
-        "San Francisco city employees, 2011 to 2014",
-        _kaggle("kaggle/sf-salaries", "Salaries.csv"),
-        (Source("Salaries.csv", _SALARIES), Source("salaries.parquet", _SALARIES)),
-        148_654,
-        paper=True,
+    _twice(
+        "salaries", "Salaries", "San Francisco city employees, 2011 to 2014", "kaggle/sf-salaries", "Salaries.csv",
+        _SALARIES, 148_654,
     ),
-    Dataset(
-        "blackfriday",
-        "BlackFriday",
-        "purchases in a retail store",
-        _kaggle("roshansharma/black-friday", "BlackFriday.csv"),
-        (Source("BlackFriday.csv", _FRIDAY), Source("blackfriday.parquet", _FRIDAY)),
-        537_577,
-        paper=True,
+    _twice(
+        "blackfriday", "BlackFriday", "purchases in a retail store", "roshansharma/black-friday", "BlackFriday.csv",
+        _FRIDAY, 537_577,
     ),
     Dataset(
         "loan",
@@ -128,7 +121,7 @@ PAPER = (
         paper=True,
         within=(0.0, 500_000.0),
     ),
-)
+)  # fmt: skip
 
 _BENCH = "histograms of the DPBench study (dpcomp-org/dpcomp_core)"
 

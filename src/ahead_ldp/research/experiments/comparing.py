@@ -17,25 +17,28 @@ NEAR = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """For so many people and this epsilon: the method to take, all that may be as good, and the errors behind it."""
+    """For so many people and this epsilon: the method to take, and the mean errors behind it.
+
+    ``as_good`` are those that are not clearly above the least mean, in order of their means.
+    """
 
     n: int
     epsilon: float
     method: str
-    as_good: tuple[str, ...]  # not clearly above the least mean, in order of their means
+    as_good: tuple[str, ...]
     means: dict[str, float]
 
     @property
     def text(self) -> str:
         """A sentence."""
-        told = (
+        sentence = (
             f"for N = {self.n:,} and ε = {self.epsilon:g} use {called(self.method)} (MSE {self.means[self.method]:.1e})"
         )
         others = [called(method) for method in self.as_good if method != self.method]
-        told += f"; not told apart from it: {', '.join(others)}" if others else ""
+        sentence += f"; not told apart from it: {', '.join(others)}" if others else ""
         if DEFAULT in self.means and DEFAULT not in (self.method, *self.as_good):
-            told += f"; the default has {self.means[DEFAULT] / self.means[self.method]:.1f} times its error"
-        return told
+            sentence += f"; the default has {self.means[DEFAULT] / self.means[self.method]:.1f} times its error"
+        return sentence
 
 
 def called(method: str) -> str:
@@ -48,7 +51,7 @@ def fitting(schema: Schema, epsilon: float, users: int, wanted: Iterable[str] = 
     with their strongest settings.
     """
     asked = list(wanted) or [DEFAULT, *_everything()]
-    found, refused = [], {}
+    fit, refused = [], {}
     for text in asked:
         name, settings = METHODS[DEFAULT] if text == DEFAULT else split_method(text)
         try:
@@ -56,10 +59,10 @@ def fitting(schema: Schema, epsilon: float, users: int, wanted: Iterable[str] = 
         except ValueError as reason:
             refused[text] = str(reason)
             continue
-        found.append(text)
+        fit.append(text)
     if wanted and refused:
         raise ValueError(next(iter(refused.values())))
-    return found, refused
+    return fit, refused
 
 
 def _everything() -> list[str]:
@@ -89,7 +92,7 @@ def comparison(
 
 def recommend(figure: Figure, measured: Measured) -> list[Recommendation]:
     """Panel by panel and epsilon by epsilon: the least mean, or the default where it is within a tenth of that."""
-    found = []
+    advice = []
     for panel in figure.panels:
         for i, point in enumerate(panel.lines[0].points):
             errors = {line.method: measured.errors(line.points[i].cell) for line in panel.lines}
@@ -98,8 +101,8 @@ def recommend(figure: Figure, measured: Measured) -> list[Recommendation]:
             best = order[0]
             good = [method for method in order if not clearly_above(errors[method], errors[best])]
             near = DEFAULT in good and means[DEFAULT] <= NEAR * means[best]
-            found.append(Recommendation(point.cell.data.n, point.x, DEFAULT if near else best, tuple(good), means))
-    return found
+            advice.append(Recommendation(point.cell.data.n, point.x, DEFAULT if near else best, tuple(good), means))
+    return advice
 
 
 def overall(advice: Sequence[Recommendation]) -> str:
@@ -107,7 +110,7 @@ def overall(advice: Sequence[Recommendation]) -> str:
     regret = {m: [a.means[m] / min(a.means.values()) for a in advice] for m in advice[0].means}
     order = sorted(regret, key=lambda method: geometric(regret[method]))
     first = order[0]
-    told = (
+    sentence = (
         f"over all of these {called(first)} is best: {geometric(regret[first]):.2f} times the least error in the mean"
     )
-    return f"{told}, {max(regret[first]):.2f} times at worst"
+    return f"{sentence}, {max(regret[first]):.2f} times at worst"

@@ -22,8 +22,8 @@ import numpy as np
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.research.experiments.measuring import prepare
+from ahead_ldp.research.experiments.paper import Sizes
 from ahead_ldp.research.experiments.plan import Cell, Data
-from ahead_ldp.research.experiments.sizes import Sizes
 
 EPSILON = 1.1
 STATED = {  # App. E, Table 3: server time, server space, communication
@@ -61,13 +61,13 @@ class Cost:
 def settings(sizes: Sizes) -> list[Setting]:
     """Every method of the table at a base size, with ten times the people, and with a larger domain."""
     quick = sizes.name == "quick"
-    found = []
+    listed = []
     for method, attributes in [("AHEAD", 1), ("DHT", 1)] if quick else STATED:
         small, large = (256, 1024) if attributes == 1 else (64, 256)
         n = 10_000 if quick else 20_000
-        found += [Setting(method, attributes, small, n)]
-        found += [] if quick else [Setting(method, attributes, small, 10 * n), Setting(method, attributes, large, n)]
-    return found
+        listed += [Setting(method, attributes, small, n)]
+        listed += [] if quick else [Setting(method, attributes, small, 10 * n), Setting(method, attributes, large, n)]
+    return listed
 
 
 def measure_apart(setting: Setting) -> Cost:
@@ -81,80 +81,65 @@ def measure_apart(setting: Setting) -> Cost:
 
 def measure_here(setting: Setting) -> dict[str, Any]:
     """Ask everybody, count real reports, estimate and answer: once for the time, and once traced for the memory."""
-    _serve(setting, None)  # loops are compiled, files are read
-    timed = _serve(setting, None)
+    _serve(setting)  # loops are compiled, files are read
+    timed = _serve(setting)
     tracemalloc.start()
-    memory = _Memory()
-    _serve(setting, memory)
+    traced = _serve(setting)
     tracemalloc.stop()
-    return {**timed, "memory_bytes": memory.most}
+    return {**timed, "memory_bytes": traced["memory_bytes"]}
 
 
-class _Memory:
-    """The most that the server's steps held at once, what clients and reports take left out."""
-
-    def __init__(self) -> None:
-        self.most, self.before = 0, 0
-
-    def begin(self) -> None:
-        """From here on."""
-        self.before = tracemalloc.get_traced_memory()[0]
-
-    def step(self, others: int = 0) -> None:
-        """A step of the server has ended, while this many bytes were others'."""
-        self.most = max(self.most, tracemalloc.get_traced_memory()[1] - self.before - others)
-
-
-def _serve(setting: Setting, memory: _Memory | None) -> dict[str, Any]:
+def _serve(setting: Setting) -> dict[str, Any]:
     data = Data("gaussian", (setting.side,) * setting.attributes, setting.n, r=0.8 if setting.attributes > 1 else None)
     cell = Cell(data, setting.method, EPSILON, 1)
     task, _ = prepare(data, 200, cell.seed)
     rng = np.random.default_rng(0)
     people = task.people.divide(cell.mechanism.groups(data.schema), rng)
-    clock = _Clock(memory)
+    meter = _Meter()
     session = Session(cell.mechanism, data.schema)
-    report_size, question_size, told = 0, 0, {}
+    report_size, question_size, tallies = 0, 0, {}
     while session.is_open:
         for group, record in session.question_records().items():
             question = session.wave[group]
             cells = np.repeat(np.arange(question.partition.cells), people[group].cells(question))
             reports = question.oracle.perturb(rng.permutation(cells), rng)
-            with clock("count", reports.nbytes + cells.nbytes):
-                told[group] = question.oracle.tally(reports)
+            with meter("count", reports.nbytes + cells.nbytes):
+                tallies[group] = question.oracle.tally(reports)
             report_size = max(report_size, question.oracle.report_bytes)
             question_size = max(question_size, len(canonical_bytes(record)))
             del cells, reports
-        with clock("estimate"):
-            session.tell({group: told.pop(group) for group in list(told)})
-    with clock("estimate"):
+        with meter("estimate"):
+            session.tell({group: tallies.pop(group) for group in list(tallies)})
+    with meter("estimate"):
         session.finish().answer(task.workload, errors=False)
-    times = {"count_s": clock.seconds["count"], "estimate_s": clock.seconds["estimate"]}
-    return {**times, "report_bytes": report_size, "question_bytes": question_size}
+    sizes = {"memory_bytes": meter.most, "report_bytes": report_size, "question_bytes": question_size}
+    return {"count_s": meter.seconds["count"], "estimate_s": meter.seconds["estimate"], **sizes}
 
 
-class _Clock:
-    """Adds up the seconds of the server's steps, and has their memory noted."""
+class _Meter:
+    """Adds up the seconds of the server's steps; and, while memory is traced, the most that they held at once.
 
-    def __init__(self, memory: _Memory | None) -> None:
+    What clients and reports take is left out.
+    """
+
+    def __init__(self) -> None:
         self.seconds = {"count": 0.0, "estimate": 0.0}
-        self.memory = memory
-        if memory:
-            memory.begin()
+        self.most, self.before = 0, tracemalloc.get_traced_memory()[0]
 
     @contextmanager
     def __call__(self, what: str, others: int = 0) -> Iterator[None]:
-        if self.memory:
+        """A step, while this many bytes are others'."""
+        if tracemalloc.is_tracing():
             tracemalloc.reset_peak()
         begun = time.perf_counter()
         yield
         self.seconds[what] += time.perf_counter() - begun
-        if self.memory:
-            self.memory.step(others)
+        self.most = max(self.most, tracemalloc.get_traced_memory()[1] - self.before - others)
 
 
 def growth(costs: list[Cost], what: str, name: str) -> dict[tuple[str, int], float]:
     """The exponent with which something grows in "n" or "side", by method and number of attributes."""
-    found = {}
+    exponents = {}
     for method, attributes in {(c.setting.method, c.setting.attributes) for c in costs}:
         mine = [c for c in costs if (c.setting.method, c.setting.attributes) == (method, attributes)]
         base = mine[0]
@@ -162,8 +147,8 @@ def growth(costs: list[Cost], what: str, name: str) -> dict[tuple[str, int], flo
             ratio = getattr(other.setting, name) / getattr(base.setting, name)
             first, second = _amount(base, what), _amount(other, what)
             if ratio > 1 and first > 0 and second > 0:
-                found[method, attributes] = log(second / first) / log(ratio)
-    return found
+                exponents[method, attributes] = log(second / first) / log(ratio)
+    return exponents
 
 
 def _amount(cost: Cost, what: str) -> float:

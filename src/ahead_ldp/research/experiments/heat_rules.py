@@ -51,9 +51,9 @@ def printed(
     view: View, figure: str, panel: str, method: str, points: Sequence[tuple[float, int, float]], decades: float
 ) -> Parts:
     """The printed errors (epsilon, users, log10 of the error) are met to within some decades."""
-    found = view.panel(figure, panel)
+    shown = view.panel(figure, panel)
     for epsilon, users, exponent in points:
-        ours = log10(view.at(found, method, epsilon, users))
+        ours = log10(view.at(shown, method, epsilon, users))
         text = f"ε = {epsilon:g}, N = {users:,}: 10^{ours:.2f}, printed 10^{exponent:.2f}"
         yield abs(ours - exponent) <= decades, text
 
@@ -121,9 +121,9 @@ def large_threshold(view: View, panel: str, theta: float, times: float) -> Parts
 
     For the three largest epsilons: at the smallest, noise hides the difference.
     """
-    found = view.panel("fig10", panel)
-    for method in _epsilon_lines(found)[-3:]:
-        upto = [view.at(found, method, x) for x in view.xs(found, method) if x <= theta * 1.001]
+    shown = view.panel("fig10", panel)
+    for method in _epsilon_lines(shown)[-3:]:
+        upto = [view.at(shown, method, x) for x in view.xs(shown, method) if x <= theta * 1.001]
         ratio = upto[-1] / min(upto)
         text = f"{method}: {upto[-1]:.1e}, {ratio:.0f} times the least"
         yield ratio >= times and upto[-1] == max(upto), text
@@ -132,10 +132,10 @@ def large_threshold(view: View, panel: str, theta: float, times: float) -> Parts
 @makes_rule
 def small_threshold(view: View, panel: str, theta: float, within: float = 2.0) -> Parts:
     """Below this threshold the error hardly changes, and is below Uni's."""
-    found = view.panel("fig10", panel)
-    for method in _epsilon_lines(found)[-3:]:
-        errors = [view.at(found, method, x) for x in view.xs(found, method) if x <= theta * 1.001]
-        far = max(errors) < float(np.mean(view.means(found, "Uni")))
+    shown = view.panel("fig10", panel)
+    for method in _epsilon_lines(shown)[-3:]:
+        errors = [view.at(shown, method, x) for x in view.xs(shown, method) if x <= theta * 1.001]
+        far = max(errors) < float(np.mean(view.means(shown, "Uni")))
         yield spread(errors) <= within and far, f"{method}: largest / smallest {spread(errors):.2f}"
 
 

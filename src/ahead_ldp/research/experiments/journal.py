@@ -48,14 +48,14 @@ def read(path: Path) -> dict[str, Outcome]:
     """Finished cells by their key. A line that a killed process left unfinished is skipped."""
     if not path.exists():
         return {}
-    found = {}
+    outcomes = {}
     for line in path.read_bytes().split(b"\n"):
         try:
             outcome = Outcome.from_record(json.loads(line))
         except (ValueError, KeyError, TypeError):
             continue
-        found[outcome.key] = outcome
-    return found
+        outcomes[outcome.key] = outcome
+    return outcomes
 
 
 def heal(path: Path) -> None:

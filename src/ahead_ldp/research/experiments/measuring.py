@@ -75,14 +75,14 @@ def _leaves(cell: Cell, task: Task) -> list[dict[str, Any]]:
 
 def _density(lo: NDArray[Any], hi: NDArray[Any], sizes: tuple[int, ...]) -> Floats:
     """Leaves per code, from the corners of their boxes."""
-    found = np.zeros([size + 1 for size in sizes])
+    leaves = np.zeros([size + 1 for size in sizes])
     each = 1.0 / np.prod(hi - lo, axis=1)
     for corner in np.ndindex(*(2,) * len(sizes)):
         at = np.where(np.array(corner, bool), hi, lo)
-        np.add.at(found, tuple(at.T), each * (-1) ** sum(corner))
+        np.add.at(leaves, tuple(at.T), each * (-1) ** sum(corner))
     for axis in range(len(sizes)):
-        found = np.cumsum(found, axis=axis)
-    return found[tuple(slice(size) for size in sizes)]
+        leaves = np.cumsum(leaves, axis=axis)
+    return leaves[tuple(slice(size) for size in sizes)]
 
 
 def coarse(histogram: NDArray[Any], bins: tuple[int, ...]) -> NDArray[Any]:
@@ -96,11 +96,11 @@ def coarse(histogram: NDArray[Any], bins: tuple[int, ...]) -> NDArray[Any]:
 @lru_cache(maxsize=2)
 def prepare(data: Data, queries: int, seed: int) -> tuple[Task, str]:
     """The people of some data, their queries and true answers, and what a caption must say of them."""
-    found, note = find_people(data, seed)
+    crowd, note = find_people(data, seed)
     workload = draw_queries(data.sizes, queries, seed)
-    if isinstance(found, Crowd):
-        return Task(data.schema, found, workload, found.true_answers(workload)), note
-    return Task.of(data.schema, found, workload), note
+    if isinstance(crowd, Crowd):
+        return Task(data.schema, crowd, workload, crowd.true_answers(workload)), note
+    return Task.of(data.schema, crowd, workload), note
 
 
 def draw_queries(sizes: tuple[int, ...], count: int, seed: int) -> Workload:

@@ -94,8 +94,8 @@ class Data:
         """Changes when a file does."""
         if not self.file:
             return ""
-        found = Path(self.file).stat()
-        return f"{found.st_size} {found.st_mtime_ns}"
+        status = Path(self.file).stat()
+        return f"{status.st_size} {status.st_mtime_ns}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +214,6 @@ class Figure:
     def cells(self) -> list[Cell]:
         """Every cell, each once."""
         return list(dict.fromkeys(cell for panel in self.panels for cell in panel.cells))
-
-    def panel(self, name: str) -> Panel:
-        """The panel of this name."""
-        return next(panel for panel in self.panels if panel.name == name)
 
 
 def all_cells(figures: Iterable[Figure]) -> list[Cell]:

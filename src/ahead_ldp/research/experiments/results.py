@@ -1,6 +1,7 @@
 """Results: tables of what was measured, and what a rule sees of a figure, also with the wrong labels.
 
-Tables are sorted by cell: the same bytes for the same plan however and in how many sittings it was run.
+Tables are sorted by cell: the same bytes for the same plan however and in how many sittings it was run. Parameter
+combinations are counted from the plan, and what they cost from the journal.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ahead_ldp.schema.arrays import Floats
 
 P = ParamSpec("P")
 PARTS = ("data", "columns", "sizes", "n", "r", "skew", "method", "epsilon", "theta", "queries")
+PAPER = 757  # Sec. 1; the paper does not say how they are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,10 @@ class Measured:
     outcomes: Mapping[str, Outcome]  # cell id -> outcome
 
     @classmethod
-    def of(cls, cells: Iterable[Cell], found: Mapping[str, Outcome]) -> Measured:
+    def of(cls, cells: Iterable[Cell], by_key: Mapping[str, Outcome]) -> Measured:
         """What is there of these cells, from outcomes by key."""
         keys = {cell.id: cell.key for cell in cells}
-        return cls({name: found[key] for name, key in keys.items() if key in found})
+        return cls({name: by_key[key] for name, key in keys.items() if key in by_key})
 
     def __contains__(self, cell: Cell) -> bool:
         return cell.id in self.outcomes
@@ -138,10 +140,10 @@ class View:
 
     def line(self, panel: Panel, method: str) -> Line:
         """The line of a method in a panel."""
-        found = next((line for line in panel.lines if line.method == method), None)
-        if found is None:
+        drawn = next((line for line in panel.lines if line.method == method), None)
+        if drawn is None:
             raise NotMeasured(f"no line {method} in {panel.title}")
-        return found
+        return drawn
 
     def errors(self, cell: Cell) -> list[float]:
         """The repetitions of a cell."""
@@ -225,8 +227,8 @@ def geometric(values: Sequence[float] | Floats) -> float:
 
 def spread(values: Sequence[float] | Floats) -> float:
     """The largest over the smallest."""
-    found = np.asarray(values, float)
-    return float(found.max() / found.min())
+    array = np.asarray(values, float)
+    return float(array.max() / array.min())
 
 
 def rank_correlation(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float:
@@ -292,3 +294,42 @@ def makes_rule(parts: Callable[Concatenate[View, P], Parts]) -> Callable[P, Rule
         return rule
 
     return settled
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A figure: its settings of people and privacy (and threshold), its cells, and its runs.
+
+    A setting is counted once, whatever the number of methods; ``one_or_two`` of them have one or two attributes.
+    """
+
+    figure: str
+    settings: int
+    one_or_two: int
+    methods: int
+    cells: int
+    runs: int
+    cpu_s: float  # of cells that no earlier figure had
+
+
+def count(figures: Sequence[Figure], measured: Measured | None = None) -> list[Count]:
+    """Every figure in order, and a last line for all of them together."""
+    seen: set[Cell] = set()
+    counts = []
+    for figure in figures:
+        new = [cell for cell in figure.cells if cell not in seen]
+        counts.append(_count(figure.name, figure.cells, new, measured))
+        seen.update(new)
+    everything = list(seen)
+    return [*counts, _count("all", everything, everything, measured)]
+
+
+def _count(name: str, cells: Sequence[Cell], new: Sequence[Cell], measured: Measured | None) -> Count:
+    settings = {(cell.data, cell.epsilon, cell.theta, cell.task) for cell in cells}
+    few = [setting for setting in settings if len(setting[0].sizes) <= 2]
+    seconds = 0.0
+    for cell in new:
+        cost = measured.outcomes[cell.id].cost if measured and cell in measured else None
+        seconds += cost["prepare_cpu_s"] + cost["run_cpu_s"] if cost else 0.0
+    methods, runs = len({cell.method for cell in cells}), sum(cell.repeats for cell in new)
+    return Count(name, len(settings), len(few), methods, len(cells), runs, seconds)

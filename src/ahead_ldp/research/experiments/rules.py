@@ -58,8 +58,8 @@ def factor(view: View, figure: str, panel: str, ours: str, rivals: Sequence[str]
     """The best rival's error over ours lies between two factors (geometric mean over epsilon), and nowhere outside
     by more than a quarter.
     """
-    found = view.panel(figure, panel)
-    ratios = np.min([view.means(found, rival) for rival in rivals], axis=0) / view.means(found, ours)
+    shown = view.panel(figure, panel)
+    ratios = np.min([view.means(shown, rival) for rival in rivals], axis=0) / view.means(shown, ours)
     mean = geometric(ratios)
     everywhere = ratios.min() >= min(low, 1.0) / 1.25 and ratios.max() <= high * 1.25
     text = f"best rival / {ours} = {mean:.2f} (from {ratios.min():.2f} to {ratios.max():.2f} over ε)"
@@ -87,10 +87,10 @@ def steady(view: View, figure: str, method: str, within: float = STEADY, only: s
     for panel in view.panels(figure):
         if only and only not in panel.name:
             continue
-        found = spread(view.means(panel, method))
+        ratio = spread(view.means(panel, method))
         far = view.meaningful(panel, method)
-        text = f"{panel.title}: largest / smallest = {found:.2f}{'' if far else ', not below Uni'}"
-        yield found <= within and far, text
+        text = f"{panel.title}: largest / smallest = {ratio:.2f}{'' if far else ', not below Uni'}"
+        yield ratio <= within and far, text
 
 
 @makes_rule
@@ -124,10 +124,10 @@ def same_across(
 ) -> Parts:
     """A method's line hardly differs between panels (geometric mean of the ratio), and is below Uni's."""
     for a, b in pairs(view):
-        found = geometric(view.means(b, method) / view.means(a, method))
+        ratio = geometric(view.means(b, method) / view.means(a, method))
         far = view.meaningful(a, method) and view.meaningful(b, method)
-        text = f"{b.title} / {a.title} = {found:.2f}{'' if far else ', not below Uni'}"
-        yield 1 / within <= found <= within and far, text
+        text = f"{b.title} / {a.title} = {ratio:.2f}{'' if far else ', not below Uni'}"
+        yield 1 / within <= ratio <= within and far, text
 
 
 @makes_rule
@@ -167,14 +167,15 @@ def superiority_grows(view: View, figure: str, steps: Sequence[tuple[str, str]],
     panels = [(view.panel(figure, name), ours) for name, ours in steps]
     ratios = [view.means(panel, rival) / view.means(panel, ours) for panel, ours in panels]
     grown = all((b > a).sum() >= MOST * a.size for a, b in pairwise(ratios))
-    told = [f"{panel.title} {geometric(r):.2f}" for (panel, _), r in zip(panels, ratios, strict=True)]
-    yield bool(grown and geometric(ratios[-1]) > 1), f"{rival} / ours: {', '.join(told)}"
+    by_panel = [f"{panel.title} {geometric(r):.2f}" for (panel, _), r in zip(panels, ratios, strict=True)]
+    yield bool(grown and geometric(ratios[-1]) > 1), f"{rival} / ours: {', '.join(by_panel)}"
 
 
 def pairs_of(figure: str, swap: Callable[[str], str | None]) -> Callable[[View], list[tuple[Panel, Panel]]]:
     """Panels, each with the one whose name ``swap`` gives."""
 
     def pairs(view: View) -> list[tuple[Panel, Panel]]:
+        """The pairs that are there."""
         by_name = {panel.name: panel for panel in view.panels(figure)}
         return [(panel, by_name[other]) for name, panel in by_name.items() if (other := swap(name)) in by_name]
 

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
+from ahead_ldp.estimates.measurements import pool
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
-from ahead_ldp.mechanisms.ahead.averaging import Averaged, pool
+from ahead_ldp.mechanisms.ahead.averaging import Averaged
 from ahead_ldp.mechanisms.ahead.decomposition import Decomposition
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
 from ahead_ldp.protocol.mechanism import Run, axes_of
@@ -24,7 +25,7 @@ class UnprocessedAHEAD(AHEAD):
     def run(self, schema: Schema) -> Run:
         """Algorithm 1, without Algorithm 2."""
         attributes = tuple(range(len(schema.attributes)))
-        grown = Decomposition.start(self.rules, axes_of(schema))
+        grown = Decomposition.start(self, axes_of(schema))
         for group in self.groups(schema):
             grown = grown.divided()
             tally = (yield {group.id: grown.question(attributes)})[group.id]

@@ -1,19 +1,20 @@
-"""The report of a reproduction: one HTML page with everything in it, figures as vector graphics."""
+"""Pages with everything in them, figures as vector graphics: the report of a reproduction, and that of a comparison."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ahead_ldp.research.experiments.comparing import DEFAULT, Recommendation, overall
 from ahead_ldp.research.experiments.complexity import STATED, Cost, growth
-from ahead_ldp.research.experiments.counting import PAPER, Count
+from ahead_ldp.research.experiments.paper import Sizes
 from ahead_ldp.research.experiments.plan import Figure
-from ahead_ldp.research.experiments.results import Measured
-from ahead_ldp.research.experiments.sizes import Sizes
+from ahead_ldp.research.experiments.results import PAPER, Count, Measured, geometric
 from ahead_ldp.research.experiments.verdicts import Verdict
+from ahead_ldp.research.figures.evaluation import draw, save
 
 SIGNS = {"agrees": "✓ agrees", "differs": "✗ differs", "undecided": "? undecided"}
 _COUNTER = {"uni": "Uni in the place of the paper's method", "shuffled": "shuffled labels (19 of 20)"}
@@ -37,7 +38,7 @@ code { background: #f3f3f3; padding: 0.1rem 0.3rem; border-radius: 3px }
 """
 _ABOUT = """<h1>The evaluation of AHEAD, reproduced</h1>
 <p>Every figure of the evaluation of <i>AHEAD: Adaptive Hierarchical Decomposition for Range Query under Local
-Differential Privacy</i> (Du et al., CCS 2021), measured anew: {told}. Methods have the settings of their own papers;
+Differential Privacy</i> (Du et al., CCS 2021), measured anew: {amount}. Methods have the settings of their own papers;
 “this package's default” is an extra line. Error bars are 95 % intervals of the mean. Environment: {environment}.</p>"""
 _QUICK = "Quick sizes: few people, few repetitions. The page shows that everything runs; it decides little."
 
@@ -49,6 +50,7 @@ _COUNTS = """<h2 id="cost">Parameter combinations and cost</h2>
 Here a setting is one choice of people (data, domain, number, correlation, skewness), ε and, in Figure 10, θ. A cell is
 a setting and a method. Runs and processor seconds are counted where a cell first appears. The largest process held
 {memory:.2f} GB. The complexity table is apart: a process of a few seconds for each of its rows.</p>"""
+MOST_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,12 @@ def command_of(name: str, sizes: Sizes) -> str:
 
 def _head(results: Results) -> str:
     sizes = results.sizes
-    told = f"{sizes.queries} random queries and {sizes.repeats} repetitions per point"
-    told += f" ({sizes.default_repeats} of our default beyond Figure 5)" * (sizes.default_repeats != sizes.repeats)
+    amount = f"{sizes.queries} random queries and {sizes.repeats} repetitions per point"
+    amount += f" ({sizes.default_repeats} of our default beyond Figure 5)" * (sizes.default_repeats != sizes.repeats)
     marks = [_QUICK] * (sizes.name == "quick")
     marks += [f"Missing data, panels marked: {reason}" for reason in dict.fromkeys(results.missing.values())]
     marks += [f"Failed, points left out: {cell} ({reason})" for cell, reason in results.failed.items()]
-    about = _ABOUT.format(told=told, environment=escaped(results.environment))
+    about = _ABOUT.format(amount=amount, environment=escaped(results.environment))
     return about + "".join(f'<p class="m">{escaped(mark)}</p>' for mark in marks)
 
 
@@ -106,10 +108,10 @@ def _overview(results: Results) -> str:
         rows.append([link, escaped(v.finding.sentence), _badge(v)])
     agreed = sum(v.outcome == "agrees" for v in results.verdicts)
     differ = sum(v.outcome == "differs" for v in results.verdicts)
-    told = (
+    summary = (
         f"{agreed} of {len(rows)} written findings hold here, {differ} do not, {len(rows) - agreed - differ} are open."
     )
-    return f"<h2>Findings</h2><p>{told}</p>" + table(["figure", "the paper's finding", "ours"], rows)
+    return f"<h2>Findings</h2><p>{summary}</p>" + table(["figure", "the paper's finding", "ours"], rows)
 
 
 def _section(figure: Figure, results: Results, picture: Path) -> str:
@@ -139,7 +141,7 @@ def _row(v: Verdict) -> list[str]:
 
 def _above(figure: Figure, measured: Measured) -> str:
     """Baselines that the paper leaves out of its figure because they are out of scale."""
-    told = []
+    left_out = []
     for method in ("Uni", "CALM"):
         lines = [line for panel in figure.panels for line in panel.lines if line.method == method and line.hidden]
         means = [
@@ -148,8 +150,8 @@ def _above(figure: Figure, measured: Measured) -> str:
             for p in line.points
             if p.cell in measured and p.cell.task == "mse"
         ]
-        told += [f"{method} {min(means):.1e} to {max(means):.1e}"] if means else []
-    return f"Not drawn: {', '.join(told)}." if told else ""
+        left_out += [f"{method} {min(means):.1e} to {max(means):.1e}"] if means else []
+    return f"Not drawn: {', '.join(left_out)}." if left_out else ""
 
 
 def _badge(v: Verdict) -> str:
@@ -172,14 +174,14 @@ def inline(svg: str, name: str) -> str:
 
 def complexity_table(costs: Sequence[Cost]) -> str:
     """Every measured setting; how it grows, and what the paper states, beside the first of each method."""
-    found = list(costs)
-    grown = [growth(found, *what) for what in (("seconds", "n"), ("seconds", "side"), ("question_bytes", "side"))]
-    rows, told = [], set()
-    for cost in found:
+    listed = list(costs)
+    grown = [growth(listed, *what) for what in (("seconds", "n"), ("seconds", "side"), ("question_bytes", "side"))]
+    rows, seen = [], set()
+    for cost in listed:
         s = cost.setting
         key = (s.method, s.attributes)
-        first = key not in told
-        told.add(key)
+        first = key not in seen
+        seen.add(key)
         rows.append(
             [
                 f"{s.method}, {s.attributes}-dim",
@@ -228,3 +230,34 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def escaped(text: str) -> str:
     """Text as HTML, with powers raised."""
     return re.sub(r"\^(-?[\d.]*\d|m\b)", r"<sup>\1</sup>", html.escape(text))
+
+
+def write_comparison(folder: Path, figure: Figure, measured: Measured, advice: Sequence[Recommendation]) -> Path:
+    """Write figure and page; the page draws the best methods, and the default in any case."""
+    shown = best_lines(figure, measured)
+    picture = save(draw(shown, measured), folder, figure.name)
+    svg = inline(picture.read_text("utf-8"), figure.name)
+    items = "".join(f"<li>{escaped(text)}</li>" for text in (*(a.text for a in advice), overall(advice)))
+    parts = [f"<h1>{escaped(figure.title)}</h1><ul>{items}</ul>"]
+    parts += [f"<figure>{svg}<figcaption>The best methods; bars are 95 % intervals of the mean.</figcaption></figure>"]
+    for panel in figure.panels:
+        head = ["method", *(f"ε = {point.x:g}" for point in panel.lines[0].points)]
+        rows = [[line.method, *(f"{measured.spread(p.cell).mean:.2e}" for p in line.points)] for line in panel.lines]
+        parts.append(f"<h2>{escaped(panel.title)}: mean squared error</h2>" + table(head, rows))
+    path = folder / "comparison.html"
+    path.write_text(page(figure.title, parts), encoding="utf-8")
+    return path
+
+
+def best_lines(figure: Figure, measured: Measured) -> Figure:
+    """The figure with the few lines whose errors are least over all panels, and the default."""
+    means: dict[str, list[float]] = {}
+    for panel in figure.panels:
+        for line in panel.lines:
+            means.setdefault(line.method, []).extend(measured.spread(point.cell).mean for point in line.points)
+    order = sorted(means, key=lambda method: geometric(means[method]))
+    kept = {*order[:MOST_LINES], DEFAULT}
+    panels = [
+        replace(panel, lines=tuple(line for line in panel.lines if line.method in kept)) for panel in figure.panels
+    ]
+    return replace(figure, panels=tuple(panels))

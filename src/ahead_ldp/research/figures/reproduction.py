@@ -12,15 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from ahead_ldp.research.experiments import journal
-from ahead_ldp.research.experiments.cluster import run_cells_on_spark
 from ahead_ldp.research.experiments.complexity import Cost, Setting, measure_apart, settings
-from ahead_ldp.research.experiments.counting import Count, count
 from ahead_ldp.research.experiments.findings import FINDINGS
-from ahead_ldp.research.experiments.local import Progress, run_cells
-from ahead_ldp.research.experiments.paper import FIGURES, make_plan
+from ahead_ldp.research.experiments.paper import FIGURES, Sizes, make_plan
 from ahead_ldp.research.experiments.plan import Figure, all_cells
-from ahead_ldp.research.experiments.results import Measured, View, write_csv, write_tables
-from ahead_ldp.research.experiments.sizes import Sizes
+from ahead_ldp.research.experiments.results import Count, Measured, View, count, write_csv, write_tables
+from ahead_ldp.research.experiments.running import Progress, run_cells, run_cells_on_spark
 from ahead_ldp.research.experiments.verdicts import Verdict, judge_all
 from ahead_ldp.research.figures.evaluation import draw, save
 from ahead_ldp.research.figures.report import Results, write_report
@@ -97,11 +94,11 @@ def _complexity(folder: Path, sizes: Sizes) -> list[Cost]:
             stored[setting] = measure_apart(setting)
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(stored[setting])) + "\n")
-    found = [stored[setting] for setting in settings(sizes)]
+    costs = [stored[setting] for setting in settings(sizes)]
     names = [name for name in Cost.__slots__ if name != "setting"]
-    rows = [[*asdict(c.setting).values(), *(getattr(c, name) for name in names)] for c in found]
+    rows = [[*asdict(c.setting).values(), *(getattr(c, name) for name in names)] for c in costs]
     write_csv(folder / "complexity.csv", [*Setting.__slots__, *names], rows)
-    return found
+    return costs
 
 
 def _write_verdicts(folder: Path, verdicts: Sequence[Verdict]) -> None:

@@ -18,10 +18,10 @@ def plot_tradeoff(curves: Mapping[int, Sequence[Forecast]], target: float | None
     """One curve for each number of people (forecasts by rising epsilon), the slope of N ε² constant, and the target."""
     figure = new_figure(7.0, 4.4)
     ax = figure.subplots()
-    for (people, found), (colour, mark) in zip(sorted(curves.items()), _MARKS * len(curves), strict=False):
-        epsilons, errors = [f.case.epsilon for f in found], [100 * f.error for f in found]
+    for (people, forecasts), (colour, mark) in zip(sorted(curves.items()), _MARKS * len(curves), strict=False):
+        epsilons, errors = [f.case.epsilon for f in forecasts], [100 * f.error for f in forecasts]
         ax.plot(epsilons, errors, color=colour, marker=mark, markersize=4, label=f"{people:,} people")
-        middle = len(found) // 2
+        middle = len(forecasts) // 2
         rule = [errors[middle] * epsilons[middle] / e for e in epsilons]
         ax.plot(epsilons, rule, color=colour, linewidth=0.8, linestyle=":", zorder=0)
     ax.plot([], [], color=BLACK, linewidth=0.8, linestyle=":", label="if N ε² were all")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from ahead_ldp.service.campaigns.campaign import Terms
 
 Fetch = Callable[[str], bytes]
 _TIMEOUT_S = 60
+_STEPS = ("campaign", "chain", "questions", "minimum", "frozen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,8 @@ class Audit:
     def record(self) -> dict[str, Any]:
         """As plain data."""
         listed = [{"check": c.name, "matched": c.matched, "detail": c.detail} for c in self.checks]
-        return {
-            "campaign": self.campaign,
-            "matched": self.matched,
-            "checks": listed,
-            "environment": self.environment,
-        }
+        named = {"campaign": self.campaign, "matched": self.matched, "checks": listed}
+        return {**named, "environment": self.environment}
 
 
 class Mismatch(Exception):
@@ -72,50 +69,28 @@ def audit_url(url: str) -> Audit:
 def audit(campaign: str, fetch: Fetch) -> Audit:
     """Audit a campaign whose public documents ``fetch`` brings, by their path below the campaign's address."""
     checks: list[Check] = []
-
-    def check(name: str, passed: Callable[[], str]) -> bool:
-        try:
-            checks.append(Check(name, True, passed()))
-        except (Mismatch, ValueError, KeyError, TypeError) as error:
-            checks.append(Check(name, False, str(error)))
-        return checks[-1].matched
-
-    found: dict[str, Any] = {}
-
-    def campaign_is_pinned() -> str:
-        found["terms"] = Terms.of(Campaign.from_bytes(fetch(""), campaign))
-        return "the record has the digest that names it, and its method exists here"
-
-    def chain_is_whole() -> str:
-        found["chain"] = json.loads(fetch("/chain"))
-        if digest(found["chain"]["campaign"]) != campaign:
-            raise Mismatch("the chain is of another campaign")
-        return f"{len(found['chain']['waves'])} waves"
-
-    def waves_follow() -> str:
-        found["session"] = _replayed(found["terms"], found["chain"]["waves"], fetch)
-        return "every question is the one that the tallies before it lead to, byte for byte"
-
-    def minimum_is_kept() -> str:
-        return _minimum(found["terms"].campaign.minimum, found["chain"]["waves"])
-
-    def frozen_matches() -> str:
-        state = json.loads(fetch("/state"))
-        if not found["session"].frozen == found["chain"]["frozen"] == state["frozen"]:
-            raise Mismatch("the chain's end is another than the published one")
-        return found["session"].frozen
-
-    steps = {
-        "campaign": campaign_is_pinned,
-        "chain": chain_is_whole,
-        "questions": waves_follow,
-        "minimum": minimum_is_kept,
-        "frozen": frozen_matches,
-    }
-    for name, step in steps.items():
-        if not check(name, step):
-            break
+    try:
+        for name, detail in zip(_STEPS, _steps(campaign, fetch), strict=True):
+            checks.append(Check(name, True, detail))
+    except (Mismatch, ValueError, KeyError, TypeError) as error:
+        checks.append(Check(_STEPS[len(checks)], False, str(error)))
     return Audit(campaign, tuple(checks), environment())
+
+
+def _steps(campaign: str, fetch: Fetch) -> Iterator[str]:
+    """What is computed again, a step after the other; each says what is so, or raises."""
+    terms = Terms.of(Campaign.from_bytes(fetch(""), campaign))
+    yield "the record has the digest that names it, and its method exists here"
+    chain = json.loads(fetch("/chain"))
+    if digest(chain["campaign"]) != campaign:
+        raise Mismatch("the chain is of another campaign")
+    yield f"{len(chain['waves'])} waves"
+    session = _replayed(terms, chain["waves"], fetch)
+    yield "every question is the one that the tallies before it lead to, byte for byte"
+    yield _minimum(terms.campaign.minimum, chain["waves"])
+    if not session.frozen == chain["frozen"] == json.loads(fetch("/state"))["frozen"]:
+        raise Mismatch("the chain's end is another than the published one")
+    yield session.frozen
 
 
 def _replayed(terms: Terms, waves: Sequence[Mapping[str, Any]], fetch: Fetch) -> Session:
@@ -124,11 +99,11 @@ def _replayed(terms: Terms, waves: Sequence[Mapping[str, Any]], fetch: Fetch) ->
     for number, wave in enumerate(waves, start=1):
         if wave["number"] != number or not session.is_open:
             raise Mismatch(f"wave {wave['number']} does not follow")
-        made = terms.questions(session)
+        questions = terms.questions(session)
         published = [group["question"] for group in wave["groups"]]
-        if [canonical_bytes(q) for q in made] != [canonical_bytes(q) for q in published]:
+        if [canonical_bytes(q) for q in questions] != [canonical_bytes(q) for q in published]:
             raise Mismatch(f"the questions of wave {number} are not the ones that follow")
-        if fetch(f"/waves/{number}") != canonical_bytes(wave_record(terms.digest, number, made)):
+        if fetch(f"/waves/{number}") != canonical_bytes(wave_record(terms.digest, number, questions)):
             raise Mismatch(f"wave {number} is served with other questions")
         tallies = _tallies(wave)
         if tallies is None:

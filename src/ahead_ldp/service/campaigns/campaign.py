@@ -50,16 +50,6 @@ class Terms:
         """The attributes."""
         return self.campaign.schema
 
-    @property
-    def closing(self) -> Record:
-        """How waves close."""
-        return self.campaign.record["closing"]
-
-    @property
-    def review(self) -> bool:
-        """Whether an operator approves every next wave."""
-        return bool(self.campaign.record["review"])
-
     def session(self, stored: Sequence[QuestionRow] = ()) -> Session:
         """The session behind the stored waves, every question recomputed and compared with its stored bytes."""
         waves: list[dict[str, bytes]] = []
@@ -79,7 +69,7 @@ class Terms:
     def next_wave(self, session: Session, now: int) -> NewWave:
         """The open wave of a session as a store takes it, with its deadline if the campaign has one."""
         questions = tuple(NewQuestion(r["group"], digest(r), canonical_bytes(r)) for r in self.questions(session))
-        seconds = self.closing.get("seconds")
+        seconds = self.campaign.record["closing"].get("seconds")
         return NewWave(session.number, questions, None if seconds is None else now + seconds)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ahead_ldp.device.canonical import parse_canonical
 from ahead_ldp.protocol.session import NOTHING
 from ahead_ldp.service.campaigns.operations import Campaigns
+from ahead_ldp.service.store.rows import QuestionRow
 
 
 def chain(service: Campaigns, campaign: str) -> dict[str, Any]:
@@ -16,29 +17,28 @@ def chain(service: Campaigns, campaign: str) -> dict[str, Any]:
     the chain would end elsewhere, so they are read again until no wave has changed.
     """
     while True:
-        found = service.store.waves(campaign)
-        row, rows = service.row(campaign), service.store.questions(campaign)
-        frozen = service.directory.session(campaign).frozen if found else NOTHING
-        if service.store.waves(campaign) == found:
+        waves = service.store.waves(campaign)
+        row, questions = service.row(campaign), service.store.questions(campaign)
+        frozen = service.directory.session(campaign).frozen if waves else NOTHING
+        if service.store.waves(campaign) == waves:
             break
-    waves = []
-    for wave in found:
-        questions = [q for q in rows if q.wave == wave.number]
-        waves.append(
-            {
-                "number": wave.number,
-                "state": wave.state.value,
-                "groups": [
-                    {
-                        "group": q.group,
-                        "state": q.state.value,
-                        "question": parse_canonical(q.record),
-                        "tally": None if q.tally is None else parse_canonical(q.tally),
-                        "reports": q.reports_digest,
-                    }
-                    for q in questions
-                ],
-            }
-        )
+    listed = [
+        {
+            "number": wave.number,
+            "state": wave.state.value,
+            "groups": [_group(question) for question in questions if question.wave == wave.number],
+        }
+        for wave in waves
+    ]
     record = parse_canonical(row.record)
-    return {"campaign": record, "state": row.state.value, "waves": waves, "frozen": frozen, "epoch": row.epoch}
+    return {"campaign": record, "state": row.state.value, "waves": listed, "frozen": frozen, "epoch": row.epoch}
+
+
+def _group(question: QuestionRow) -> dict[str, Any]:
+    return {
+        "group": question.group,
+        "state": question.state.value,
+        "question": parse_canonical(question.record),
+        "tally": None if question.tally is None else parse_canonical(question.tally),
+        "reports": question.reports_digest,
+    }

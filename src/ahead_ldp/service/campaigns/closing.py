@@ -8,36 +8,24 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 
 from ahead_ldp.protocol.session import ReplayMismatch, Session
-from ahead_ldp.schema.arrays import Bytes
 from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, too_large
-from ahead_ldp.service.campaigns.counting import GroupCount, count_group, no_reports, payload_rows
-from ahead_ldp.service.campaigns.lifecycle import short_groups
+from ahead_ldp.service.campaigns.counting import GroupCount, count_group, payload_rows
+from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, short_groups
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.screening.screens import WaveScreens, screen_wave
 from ahead_ldp.service.store.interface import LeaseLost, StateChanged, Store
 from ahead_ldp.service.store.rows import CampaignState, Job, Lease, QuestionRow, QuestionState, WaveRow, WaveState
 
-CLOSE, SCREENS = "close", "screens"  # kinds of a job, and of a document
 LeaseOf = Callable[[], Lease]  # a closer's lease, prolonged to from now
-
-
-class Intent(StrEnum):
-    """What is to become of a wave; the text is the option that a job is stored with."""
-
-    COUNT = ""  # if no group is below the minimum; else it goes on, and whoever asked is told
-    VOID_SHORT = "void_short"  # give up groups below the minimum: past their second deadline
-    FINISH = "finish"  # the same, and the campaign ends with it
-    RELEASE = "release"  # count a held wave, whatever its screens said
-    VOID_ALL = "void_all"  # give up the whole wave
-    RESUME = "resume"  # go on where a closer died; stop no wave for it
 
 
 class Hold(StrEnum):
@@ -78,13 +66,6 @@ class ClosingResult:
     def record(self) -> dict[str, object]:
         """As plain data."""
         return {"wave_state": self.wave.value, "campaign_state": self.campaign.value, "void": list(self.void)}
-
-
-def request_closing(store: Store, now: int, campaign: str, wave: int, name: str, intent: Intent) -> Job:
-    """The job that closes a wave in this way: a new one, or the one that is on its way under this name."""
-    options = {intent.value: True} if intent else {}
-    args = json.dumps({"campaign": campaign, "wave": wave, "options": options}).encode()
-    return store.add_job(f"{name}/{campaign}/{wave}", CLOSE, args, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,23 +150,16 @@ class Closer:
         return session
 
     def _count(self, terms: Terms, session: Session, row: QuestionRow, lease: LeaseOf | None) -> GroupCount:
-        def alive() -> None:
-            if lease is not None and not self.store.renew_job(*lease()):
-                raise LeaseLost("another process took the job over")
+        oracle, keep_lease = session.wave[row.group].oracle, partial(self._keep_lease, lease)
+        return count_group(self.store, terms.digest, row, oracle, keep_lease)
 
-        oracle = session.wave[row.group].oracle
-        if row.state is QuestionState.VOID:
-            return no_reports(row.group, row.digest, oracle)
-        return count_group(self.store, terms.digest, row.wave, row.group, row.digest, oracle, alive)
+    def _keep_lease(self, lease: LeaseOf | None) -> None:
+        if lease is not None and not self.store.renew_job(*lease()):
+            raise LeaseLost("another process took the job over")
 
     def _screened(self, terms: Terms, session: Session, number: int, counts: Sequence[GroupCount]) -> WaveScreens:
-        tallies = {c.group: c.tally for c in counts}
-        shares = dict(terms.campaign.groups)
-
-        def rows(group: str) -> Iterator[Bytes]:
-            length = session.wave[group].oracle.report_bytes
-            return payload_rows(self.store, terms.digest, number, group, length)
-
+        tallies, shares = {c.group: c.tally for c in counts}, dict(terms.campaign.groups)
+        rows = partial(payload_rows, self.store, terms.digest, number)
         screens = screen_wave(session, tallies, shares, rows, np.random.default_rng(), self.hold_z)
         self.store.put_document(terms.digest, number, SCREENS, json.dumps(screens.record()).encode())
         return screens
@@ -198,7 +172,7 @@ class Closer:
         state, following = CampaignState.FINISHED, None
         if session.is_open and not finish:
             state = CampaignState.OPEN
-            if terms.review or too_large(session, self.max_cells):
+            if terms.campaign.record["review"] or too_large(session, self.max_cells):
                 state = CampaignState.REVIEW
             else:
                 following = terms.next_wave(session, now)

@@ -13,7 +13,7 @@ from ahead_ldp.protocol.mechanism import tally_record
 from ahead_ldp.schema.arrays import Bytes
 from ahead_ldp.service.store.binding import reports_digest
 from ahead_ldp.service.store.interface import Store
-from ahead_ldp.service.store.rows import Chunk, FrozenGroup
+from ahead_ldp.service.store.rows import Chunk, FrozenGroup, QuestionRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,31 +31,19 @@ class GroupCount:
         return FrozenGroup(self.group, self.tally.n, record, self.reports_digest)
 
 
-def payload_rows(store: Store, campaign: str, wave: int, group: str, length: int) -> Iterator[Bytes]:
-    """The payloads of a group as arrays (n, length)."""
+def payload_rows(store: Store, campaign: str, wave: int, group: str) -> Iterator[Bytes]:
+    """The payloads of a group as arrays, a row for each report."""
     for chunk in store.reports(campaign, wave, group):
-        yield np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, length)
+        yield np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, -1)
 
 
 def count_group(
-    store: Store,
-    campaign: str,
-    wave: int,
-    group: str,
-    question: str,
-    oracle: Oracle,
-    alive: Callable[[], None] = lambda: None,
+    store: Store, campaign: str, question: QuestionRow, oracle: Oracle, alive: Callable[[], None] = lambda: None
 ) -> GroupCount:
-    """Count the stored reports of a group. ``alive`` is called between chunks, to keep a lease."""
+    """Count the stored reports of a group; a void one has none. ``alive`` is called between chunks, to keep a lease."""
     tally, names = Tally.empty(oracle.outcomes), []
-    for chunk in store.reports(campaign, wave, group):
-        rows = np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, oracle.report_bytes)
-        tally += oracle.tally(rows)
+    for chunk in store.reports(campaign, question.wave, question.group):
+        tally += oracle.tally(np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, oracle.report_bytes))
         names.append(Chunk(chunk.n, chunk.ids, chunk.hashes, b""))
         alive()
-    return GroupCount(group, question, tally, reports_digest(names))
-
-
-def no_reports(group: str, question: str, oracle: Oracle) -> GroupCount:
-    """A void group: no information."""
-    return GroupCount(group, question, Tally.empty(oracle.outcomes), reports_digest([]))
+    return GroupCount(question.group, question.digest, tally, reports_digest(names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
@@ -39,15 +39,9 @@ class Target:
     payload_length: int
     frame_length: int
     groups: tuple[tuple[str, int], ...]  # among which the device drew
-    entering: Key = field(init=False)  # of reports that are well
-    asking: Key = field(init=False)  # of reports that are not, and are only looked up
-    has_tokens: bool = field(init=False)  # frames end with a nonce and its signature
-
-    def __post_init__(self) -> None:
-        """What every upload asks for is made once."""
-        object.__setattr__(self, "entering", (self.terms.digest, self.wave, self.group, True))
-        object.__setattr__(self, "asking", (self.terms.digest, self.wave, self.group, False))
-        object.__setattr__(self, "has_tokens", self.terms.campaign.key is not None)
+    entering: Key  # of reports that are well
+    asking: Key  # of reports that are not, and are only looked up
+    has_tokens: bool  # frames end with a nonce and its signature
 
 
 class Directory:
@@ -97,9 +91,11 @@ class Directory:
                 length += NONCE_LENGTH + (terms.campaign.key[0].bit_length() + 7) // 8
             panel = terms.campaign.enrolment == "panel"
             groups = tuple(g for g in terms.campaign.groups if panel or g[0] in asked)
+            place = (campaign, row.wave, row.group)
             self._targets[key[:32] + bytes.fromhex(row.digest)] = Target(
-                terms, row.wave, row.group, row.digest, oracle_of_law(law), law.payload_length, length, groups
-            )
+                terms, row.wave, row.group, row.digest, oracle_of_law(law), law.payload_length, length, groups,
+                entering=(*place, True), asking=(*place, False), has_tokens=terms.campaign.key is not None,
+            )  # fmt: skip
         return self._targets[key]
 
     def session(self, campaign: str) -> Session:

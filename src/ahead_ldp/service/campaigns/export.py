@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +14,17 @@ from ahead_ldp.engines.files import Asked
 from ahead_ldp.engines.writer import ReportWriter
 from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.store.rows import Chunk, QuestionRow
+from ahead_ldp.service.store.rows import Chunk
 
 
 def report_stream(service: Campaigns, campaign: str, number: int, group: str) -> Iterator[bytes]:
     """The stored reports of one group: header, then frames of id and payload. Tokens are not kept, so not here."""
-    question = _question(service, campaign, number, group)
-    chunks = service.store.reports(campaign, number, group)
-
-    def parts() -> Iterator[bytes]:
-        yield Header(campaign, question.digest).encode()
-        for chunk in chunks:
-            yield frames(chunk)
-
-    return parts()
+    service.wave(campaign, number)
+    digests = {row.group: row.digest for row in service.store.questions(campaign, number)}
+    if group not in digests:
+        raise Problem("not_found", "no such group in this wave")
+    header = Header(campaign, digests[group]).encode()
+    return chain([header], map(frames, service.store.reports(campaign, number, group)))
 
 
 def frames(chunk: Chunk) -> bytes:
@@ -40,21 +38,12 @@ def tallies_record(service: Campaigns, campaign: str) -> Record:
     return service.closed_session(campaign).finish().record()
 
 
-def _question(service: Campaigns, campaign: str, number: int, group: str) -> QuestionRow:
-    service.wave(campaign, number)
-    for row in service.store.questions(campaign, number):
-        if row.group == group:
-            return row
-    raise Problem("not_found", "no such group in this wave")
-
-
 def write_parquet(root: Path, groups: Iterable[tuple[bytes, bytes]]) -> None:
     """Reports as Parquet files below ``root``: for each group its question's bytes and its reports in the wire form."""
     with ReportWriter(root, name="service") as writer:
         for question, data in groups:
             asked = Asked.of(question)
-            body = np.frombuffer(data, np.uint8, offset=HEADER_LENGTH).reshape(
-                -1, ID_LENGTH + asked.oracle.report_bytes
-            )
+            length = ID_LENGTH + asked.oracle.report_bytes
+            body = np.frombuffer(data, np.uint8, offset=HEADER_LENGTH).reshape(-1, length)
             if len(body):
                 writer.add(asked, body[:, :ID_LENGTH].copy(), body[:, ID_LENGTH:].copy())

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ahead_ldp.service.campaigns.campaign import audit_event
-from ahead_ldp.service.campaigns.closing import SCREENS, Closer, Intent, NotHeld, request_closing
-from ahead_ldp.service.campaigns.lifecycle import Close, Extend, due
+from ahead_ldp.service.campaigns.closing import Closer, NotHeld
+from ahead_ldp.service.campaigns.lifecycle import SCREENS, Close, Extend, Intent, due, request_closing
 from ahead_ldp.service.campaigns.logs import LOGGER, event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.store.interface import StateChanged, Store, StoreUnavailable
@@ -70,7 +70,7 @@ class Jobs:
             return
         standing = {q.group for q in self.store.questions(campaign, wave.number) if q.state is QuestionState.OPEN}
         counts = {g: n for g, n in self.store.counts(campaign, wave.number).items() if g in standing}
-        action = due(terms.closing, terms.campaign.minimum, wave, counts, now)
+        action = due(terms.campaign.record["closing"], terms.campaign.minimum, wave, counts, now)
         if isinstance(action, Extend):
             self._extend(campaign, wave, action)
         elif isinstance(action, Close):

@@ -1,12 +1,31 @@
-"""When a wave closes, is extended, or loses its short groups: decisions as pure functions of what is stored."""
+"""When a wave closes, is extended, or loses its short groups: decisions as pure functions of what is stored.
+
+What was decided, by the clock or by an operator, becomes a job with an intent.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ahead_ldp.device.canonical import Record
-from ahead_ldp.service.store.rows import WaveRow, WaveState
+from ahead_ldp.service.store.interface import Store
+from ahead_ldp.service.store.rows import Job, WaveRow, WaveState
+
+CLOSE, SCREENS = "close", "screens"  # kinds of a job, and of a document
+
+
+class Intent(StrEnum):
+    """What is to become of a wave; the text is the option that a job is stored with."""
+
+    COUNT = ""  # if no group is below the minimum; else it goes on, and whoever asked is told
+    VOID_SHORT = "void_short"  # give up groups below the minimum: past their second deadline
+    FINISH = "finish"  # the same, and the campaign ends with it
+    RELEASE = "release"  # count a held wave, whatever its screens said
+    VOID_ALL = "void_all"  # give up the whole wave
+    RESUME = "resume"  # go on where a closer died; stop no wave for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +71,10 @@ def due(closing: Record, minimum: int, wave: WaveRow, counts: Mapping[str, int],
     if short and wave.extensions == 0:
         return Extend(now + max(1, wave.closes_at - wave.opened_at))
     return Close(short)
+
+
+def request_closing(store: Store, now: int, campaign: str, wave: int, name: str, intent: Intent) -> Job:
+    """The job that closes a wave in this way: a new one, or the one that is on its way under this name."""
+    options = {intent.value: True} if intent else {}
+    args = json.dumps({"campaign": campaign, "wave": wave, "options": options}).encode()
+    return store.add_job(f"{name}/{campaign}/{wave}", CLOSE, args, now)

@@ -18,8 +18,8 @@ from ahead_ldp.device.canonical import canonical_bytes, parse_canonical
 from ahead_ldp.device.tokens import report_id
 from ahead_ldp.protocol.session import NOTHING, Session
 from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, too_large
-from ahead_ldp.service.campaigns.closing import SCREENS, Intent, request_closing
 from ahead_ldp.service.campaigns.directory import Directory
+from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, request_closing
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.store.interface import StateChanged, Store

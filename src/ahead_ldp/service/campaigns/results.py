@@ -30,34 +30,40 @@ def overview(session: Session, estimate: Estimate, level: float = 0.95) -> dict[
 
 def _attribute(estimate: Estimate, attribute: Any, level: float) -> dict[str, Any]:
     bins = None if attribute.kind == "nominal" or attribute.size <= _MOST_BINS else _MOST_BINS
-    found = {"name": attribute.name, "kind": attribute.kind, "codes": attribute.size}
-    return {**found, "histogram": estimate.histogram(attribute.name, bins).records(level)}
+    histogram = estimate.histogram(attribute.name, bins).records(level)
+    return {"name": attribute.name, "kind": attribute.kind, "codes": attribute.size, "histogram": histogram}
 
 
 def answer_queries(session: Session, estimate: Estimate, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Answers to text queries, curves, histograms, quantiles and means; a bad query is a ``ValueError``."""
     level = float(asked["level"])
-    found: dict[str, Any] = {"people": _people(estimate), "waves": len(session.history), "level": level}
+    queries = {}
     if asked["queries"]:
-        answers = estimate.ask(*asked["queries"], snap=asked["snap"])
-        found["queries"] = answers.records(level)
-    found["cdf"] = {name: estimate.cdf(name).records(level) for name in asked["cdf"]}
-    found["histograms"] = {
-        h["attribute"]: estimate.histogram(h["attribute"], h["bins"]).records(level) for h in asked["histograms"]
+        queries["queries"] = estimate.ask(*asked["queries"], snap=asked["snap"]).records(level)
+    return {
+        "people": _people(estimate),
+        "waves": len(session.history),
+        "level": level,
+        **queries,
+        "cdf": {name: estimate.cdf(name).records(level) for name in asked["cdf"]},
+        "histograms": {
+            h["attribute"]: estimate.histogram(h["attribute"], h["bins"]).records(level) for h in asked["histograms"]
+        },
+        "quantiles": {
+            q["attribute"]: records(estimate.quantiles(q["attribute"], q["levels"]).columns(level))
+            for q in asked["quantiles"]
+        },
+        "means": {name: _mean(estimate, name, level) for name in asked["means"]},
+        "consistent": estimate.consistent,
+        "notes": _notes(estimate),
     }
-    found["quantiles"] = {
-        q["attribute"]: records(estimate.quantiles(q["attribute"], q["levels"]).columns(level))
-        for q in asked["quantiles"]
-    }
-    found["means"] = {name: _mean(estimate, name, level) for name in asked["means"]}
-    return {**found, "consistent": estimate.consistent, "notes": _notes(estimate)}
 
 
 def _mean(estimate: Estimate, attribute: str, level: float) -> dict[str, Any]:
     mean = estimate.mean(attribute)
     low, high = mean.interval(level)
-    found = {"value": mean.value, "standard_error": mean.standard_error, "low": low, "high": high}
-    return {key: plain(value) for key, value in found.items()} | {"bias_not_included": bool(mean.bias_not_included)}
+    numbers = {"value": mean.value, "standard_error": mean.standard_error, "low": low, "high": high}
+    return {key: plain(value) for key, value in numbers.items()} | {"bias_not_included": bool(mean.bias_not_included)}
 
 
 def _people(estimate: Estimate) -> int:

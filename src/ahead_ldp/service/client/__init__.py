@@ -2,7 +2,7 @@
 
 from ahead_ldp.service.client.enrolment import IssuerClient, Signer
 from ahead_ldp.service.client.offers import Offer, Outcome, Receipt, Status, privacy_sentence
-from ahead_ldp.service.client.policy import OwnerPolicy, same_names
+from ahead_ldp.service.client.policy import OwnerPolicy
 from ahead_ldp.service.client.respondent import Client, WithdrawalRefused
 from ahead_ldp.service.client.transport import Answer, HttpTransport, Transport, Unreachable
 
@@ -21,5 +21,4 @@ __all__ = [
     "Unreachable",
     "WithdrawalRefused",
     "privacy_sentence",
-    "same_names",
 ]

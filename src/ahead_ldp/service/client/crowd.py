@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ahead_ldp.device.campaign import Campaign
+from ahead_ldp.device.campaign import Campaign, check_wave
+from ahead_ldp.device.canonical import expect
 from ahead_ldp.device.question import Policy, Question
 from ahead_ldp.device.tokens import PANEL_WAVE, blind, new_nonce, report_id
 from ahead_ldp.device.words import SystemWords
-from ahead_ldp.service.client.enrolment import Signer, choose_group, issuer_key, sign_nonce
-from ahead_ldp.service.client.views import check_wave_bytes
+from ahead_ldp.service.client.enrolment import Signer, choose_group, sign_nonce
 
 Codes = Sequence[int]
 
@@ -42,29 +42,16 @@ class Crowd:
         policy: Policy,
         signer_of: Callable[[int], Signer] | None = None,
     ) -> None:
-        if campaign.key is not None and signer_of is None:
-            raise ValueError("expected signers for a campaign with tokens")
+        expect(campaign.key is None or signer_of is not None, "signers for a campaign with tokens")
         self.campaign, self.people = campaign, people
         self.answered = bytearray(len(people))
         self._policy, self._signer_of = policy, signer_of
         self._groups: dict[int, str] = {}  # of a panel, for life
         self._tokens: dict[int, tuple[bytes, bytes]] = {}  # nonce and signature
 
-    @classmethod
-    def of_values(
-        cls,
-        campaign: Campaign,
-        people: Sequence[Mapping[str, object]],
-        policy: Policy,
-        signer_of: Callable[[int], Signer] | None = None,
-    ) -> Crowd:
-        """People given by values; each value becomes its code as on a device."""
-        attributes = campaign.schema.attributes
-        return cls(campaign, [[a.code(p.get(a.name)) for a in attributes] for p in people], policy, signer_of)
-
     def uploads(self, data: bytes, number: int, present: Iterable[int], batch: int = 100) -> Iterator[Upload]:
         """The batches of those present who are asked in this wave and have not answered; ``data`` is checked first."""
-        questions = check_wave_bytes(data, self.campaign, number, self._policy)
+        questions = check_wave(data, self.campaign, number, self._policy)
         answering = {group: _Answering(question) for group, question in questions.items()}
         waiting: dict[str, list[int]] = {group: [] for group in questions}
         open_groups = [(group, share) for group, share in self.campaign.groups if group in questions]
@@ -99,7 +86,7 @@ class Crowd:
 
     def _token(self, person: int) -> tuple[bytes, bytes]:
         if person not in self._tokens:
-            key, nonce = issuer_key(self.campaign), new_nonce()
+            key, nonce = self.campaign.key, new_nonce()
             assert key is not None
             assert self._signer_of is not None
             signature = sign_nonce(self.campaign, key, nonce, self._signer_of(person), lambda: blind(key, nonce))
@@ -137,8 +124,7 @@ class Visits:
     def draw(cls, people: int, weights: Sequence[int], returning: int = 0, of: int = 1) -> Visits:
         """A share ``returning / of`` is always reachable; the others come in wave i with chance as ``weights[i-1]``."""
         borders = list(accumulate(weights))
-        if not borders or borders[-1] < 1:
-            raise ValueError("expected the weight of at least one wave")
+        expect(bool(borders) and borders[-1] >= 1, "the weight of at least one wave")
         stays = [secrets.randbelow(of) < returning for _ in range(people)]
         return cls(tuple(0 if stay else 1 + bisect_right(borders, secrets.randbelow(borders[-1])) for stay in stays))
 

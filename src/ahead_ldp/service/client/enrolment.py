@@ -45,14 +45,9 @@ class IssuerClient:
             raise tokens.TokenRefused("expected a signature from the issuer") from None
 
 
-def issuer_key(campaign: Campaign) -> tokens.PublicKey | None:
-    """The issuer's key that the campaign pins, if it has tokens."""
-    return None if campaign.key is None else tokens.PublicKey(*campaign.key)
-
-
 def obtain_token(ledger: Ledger, campaign: Campaign, signer: Signer | None) -> Token:
     """The campaign's token, signed where the campaign asks for it; every step is kept before the next one is made."""
-    token, key = ledger.token(campaign.digest), issuer_key(campaign)
+    token, key = ledger.token(campaign.digest), campaign.key
     if key is None:
         return token
     if token.signature is not None:

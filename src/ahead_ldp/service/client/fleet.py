@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ahead_ldp.service.client.crowd import Crowd, Upload, Visits
@@ -16,6 +16,7 @@ from ahead_ldp.service.client.views import CampaignState, fetch_state, fetch_wav
 
 Close = Callable[[int], None]  # asks the operator's side to close a wave
 _ATTEMPTS = 8
+_UNANSWERED = Answer(503)
 
 
 @dataclass
@@ -36,13 +37,24 @@ class FleetReport:
 
     def count(self, upload: Upload, answer: Answer) -> None:
         """Take the server's word on one batch."""
-        found = json.loads(answer.body)
-        refused = [entry["reason"] for entry in found["refused"]]
-        assert found["accepted"] + len(refused) == len(upload.people)
+        verdict = json.loads(answer.body)
+        refused = [entry["reason"] for entry in verdict["refused"]]
+        assert verdict["accepted"] + len(refused) == len(upload.people)
         self.uploads += 1
-        self.accepted += found["accepted"]
+        self.accepted += verdict["accepted"]
         self.refused.update(refused)
-        self.waves.setdefault(upload.wave, Counter())[upload.group] += found["accepted"]
+        self.waves.setdefault(upload.wave, Counter())[upload.group] += verdict["accepted"]
+
+    def settle(self, upload: Upload, answer: Answer, attempt: int) -> float | None:
+        """Count an answer, and after the last attempt a failure; else the seconds until the batch is sent again."""
+        if answer.status == 200:
+            self.count(upload, answer)
+            return None
+        if attempt + 1 < _ATTEMPTS:
+            wanted = answer.headers.get("retry-after", "")
+            return min(float(wanted), 5.0) if wanted.isdigit() else 0.05 * 2**attempt
+        self.refused[f"status_{answer.status}"] += len(upload.people)
+        return None
 
     def __str__(self) -> str:
         lost = ", ".join(f"{n} {reason}" for reason, n in sorted(self.refused.items()))
@@ -64,22 +76,17 @@ def run_fleet(
 
     After the last batch of a wave ``close(wave)`` is called; without it the server closes the wave by itself.
     """
-    transport, report = as_transport(way), _report(crowd)
-    path = f"/v1/campaigns/{crowd.campaign.digest}/reports"
-
-    def send(uploads: Iterable[Upload]) -> None:
+    transport, report = as_transport(way), FleetReport(len(crowd.people), crowd.campaign.enrolment)
+    for uploads in _waves(transport, crowd, visits, close, batch, patience_s):
         for upload in uploads:
             for attempt in range(_ATTEMPTS):
                 try:
-                    answer = transport.request("POST", path, upload.body)
+                    answer = transport.request("POST", _path(crowd), upload.body)
                 except Unreachable:
-                    answer = Answer(503)
-                if answer.status == 200:
+                    answer = _UNANSWERED
+                if (pause_s := report.settle(upload, answer, attempt)) is None:
                     break
-                time.sleep(_pause(answer, attempt))
-            _settle(report, upload, answer)
-
-    _all_waves(transport, crowd, visits, close, batch, patience_s, send)
+                time.sleep(pause_s)
     return report
 
 
@@ -94,23 +101,23 @@ def run_fleet_async(
     patience_s: float = 60.0,
 ) -> FleetReport:
     """As ``run_fleet``, over that many connections at once that are kept alive: one report each, or relays' batches."""
-    transport, report = as_transport(url), _report(crowd)
-    path = f"/v1/campaigns/{crowd.campaign.digest}/reports"
+    report = FleetReport(len(crowd.people), crowd.campaign.enrolment)
 
     async def work(queue: asyncio.Queue[Upload | None]) -> None:
+        """Send batches over one connection until there are no more."""
         async with Connection(url) as connection:
             while (upload := await queue.get()) is not None:
                 for attempt in range(_ATTEMPTS):
                     try:
-                        answer = await connection.request("POST", path, upload.body)
+                        answer = await connection.request("POST", _path(crowd), upload.body)
                     except Unreachable:
-                        answer = Answer(503)
-                    if answer.status == 200:
+                        answer = _UNANSWERED
+                    if (pause_s := report.settle(upload, answer, attempt)) is None:
                         break
-                    await asyncio.sleep(_pause(answer, attempt))
-                _settle(report, upload, answer)
+                    await asyncio.sleep(pause_s)
 
     async def send_all(uploads: Iterable[Upload]) -> None:
+        """Send the batches of a wave over all connections."""
         queue: asyncio.Queue[Upload | None] = asyncio.Queue(2 * connections)
         workers = [asyncio.create_task(work(queue)) for _ in range(connections)]
         for upload in uploads:
@@ -119,24 +126,19 @@ def run_fleet_async(
             await queue.put(None)
         await asyncio.gather(*workers)
 
-    _all_waves(transport, crowd, visits, close, batch, patience_s, lambda uploads: asyncio.run(send_all(uploads)))
+    for uploads in _waves(as_transport(url), crowd, visits, close, batch, patience_s):
+        asyncio.run(send_all(uploads))
     return report
 
 
-def _all_waves(
-    transport: Transport,
-    crowd: Crowd,
-    visits: Visits,
-    close: Close | None,
-    batch: int,
-    patience_s: float,
-    send: Callable[[Iterable[Upload]], None],
-) -> None:
+def _waves(
+    transport: Transport, crowd: Crowd, visits: Visits, close: Close | None, batch: int, patience_s: float
+) -> Iterator[Iterator[Upload]]:
+    """For each wave the batches of those who are there; the wave is closed after them."""
     last = 0
     while (state := _next_wave(transport, crowd, last, patience_s)).open_wave is not None:
         last = state.open_wave
-        data = fetch_wave(transport, crowd.campaign, last)
-        send(crowd.uploads(data, last, visits.present(last), batch))
+        yield crowd.uploads(fetch_wave(transport, crowd.campaign, last), last, visits.present(last), batch)
         if close is not None:
             close(last)
 
@@ -153,17 +155,5 @@ def _next_wave(transport: Transport, crowd: Crowd, last: int, patience_s: float)
         time.sleep(0.02)
 
 
-def _settle(report: FleetReport, upload: Upload, answer: Answer) -> None:
-    if answer.status == 200:
-        report.count(upload, answer)
-    else:
-        report.refused[f"status_{answer.status}"] += len(upload.people)
-
-
-def _pause(answer: Answer, attempt: int) -> float:
-    wanted = answer.headers.get("retry-after", "")
-    return min(float(wanted), 5.0) if wanted.isdigit() else 0.05 * 2**attempt
-
-
-def _report(crowd: Crowd) -> FleetReport:
-    return FleetReport(len(crowd.people), crowd.campaign.enrolment)
+def _path(crowd: Crowd) -> str:
+    return f"/v1/campaigns/{crowd.campaign.digest}/reports"

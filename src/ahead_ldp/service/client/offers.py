@@ -15,20 +15,6 @@ from ahead_ldp.device.entries import Spent
 from ahead_ldp.device.question import Question
 
 
-class Status(StrEnum):
-    """How an attempt to answer ended."""
-
-    ACKNOWLEDGED = "acknowledged"
-    QUEUED = "queued"  # drawn and kept; the same bytes are sent when their time comes or the server is back
-    WAITING = "waiting"  # no wave is open for this device's group
-    DECLINED = "declined"
-    LATE = "late"
-    REJECTED = "rejected"
-    WITHDRAWN = "withdrawn"
-    WIPED = "wiped"
-    OVER = "over"
-
-
 @dataclass(frozen=True, slots=True)
 class Offer:
     """One question that passed every check. Nothing private has been read yet.
@@ -45,28 +31,13 @@ class Offer:
     asked_of_all: tuple[str, ...] = ()
 
     @property
-    def wave(self) -> int:
-        """The number of the wave."""
-        return self.question.wave
-
-    @property
-    def group(self) -> str:
-        """The device's own group."""
-        return self.question.group
-
-    @property
     def attributes(self) -> tuple[Attribute, ...]:
         """What is asked."""
         return self.question.asked
 
-    @property
-    def epsilon(self) -> Fraction:
-        """The privacy parameter of the report."""
-        return self.question.epsilon
-
     def privacy_sentence(self) -> str:
         """Epsilon in one honest sentence."""
-        return privacy_sentence(self.epsilon)
+        return privacy_sentence(self.question.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +69,20 @@ class Outcome:
     receipt: Receipt | None = None
     detail: str = ""
     replaced: tuple[str, ...] = ()
+
+
+class Status(StrEnum):
+    """How an attempt to answer ended."""
+
+    ACKNOWLEDGED = "acknowledged"
+    QUEUED = "queued"  # drawn and kept; the same bytes are sent when their time comes or the server is back
+    WAITING = "waiting"  # no wave is open for this device's group
+    DECLINED = "declined"
+    LATE = "late"
+    REJECTED = "rejected"
+    WITHDRAWN = "withdrawn"
+    WIPED = "wiped"
+    OVER = "over"
 
 
 def privacy_sentence(epsilon: Fraction) -> str:

@@ -56,8 +56,3 @@ class OwnerPolicy(Policy):
         if unknown := [name for name in asked_of_all if name not in self.fields]:
             raise QuestionRefused(f"the owner has not said which field {unknown[0]} is")
         return self.known_fields(question)
-
-
-def same_names(names: Iterable[str]) -> dict[str, str]:
-    """A mapping for an owner whose fields are called as in the campaign."""
-    return {name: name for name in names}

@@ -6,13 +6,14 @@ consent, map the attributes to the owner's fields, reserve in the ledger, read t
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ahead_ldp.device.campaign import Campaign
+from ahead_ldp.device.campaign import Campaign, check_wave
 from ahead_ldp.device.canonical import check_digest
 from ahead_ldp.device.entries import LedgerRefused, State, Token
 from ahead_ldp.device.ledger import Ledger
@@ -66,7 +67,7 @@ class Client:
         """The pinned campaign, the same at the mirror where there is one, within the owner's policy; fetched once."""
         if digest not in self._campaigns:
             campaign = views.fetch_campaign(self._transport, digest)
-            self._compare(f"/v1/campaigns/{digest}", campaign.encode())
+            views.same_at_mirror(self._mirror, f"/v1/campaigns/{digest}", campaign.encode())
             self._policy.check_campaign(campaign)
             self._campaigns[digest] = campaign
         return self._campaigns[digest]
@@ -78,9 +79,9 @@ class Client:
         if state.open_wave is None:
             return Outcome(Status.OVER if state.over else Status.WAITING)
         data = views.fetch_wave(self._transport, campaign, state.open_wave)
-        self._compare(f"/v1/campaigns/{digest}/waves/{state.open_wave}", data)
-        questions = views.check_wave_bytes(data, campaign, state.open_wave, self._policy)
-        self._ledger.check_view(digest, state.open_wave, views.wave_digest(data))
+        views.same_at_mirror(self._mirror, f"/v1/campaigns/{digest}/waves/{state.open_wave}", data)
+        questions = check_wave(data, campaign, state.open_wave, self._policy)
+        self._ledger.check_view(digest, state.open_wave, hashlib.sha256(data).hexdigest())
         token = obtain_token(self._ledger, campaign, self._signer)
         open_groups = [(group, share) for group, share in campaign.groups if group in questions]
         question = questions.get(own_group(self._ledger, campaign, state.open_wave, open_groups, token))
@@ -163,7 +164,7 @@ class Client:
         """Map, reserve, read the value, draw, commit; the attributes whose value did not fit."""
         digest, question, limits = offer.campaign.digest, offer.question, self._policy.exact_limits()
         fields = self._policy.map_fields(question, offer.asked_of_all)
-        self._ledger.reserve(digest, offer.wave, offer.group, question.digest, fields, question.epsilon, limits)
+        self._ledger.reserve(digest, question.wave, question.group, question.digest, fields, question.epsilon, limits)
         payload, replaced = question.draw(values(offer), SystemWords())
         batch = batch_of_one(offer, self._ledger.token(digest), payload)
         self._ledger.keep_drawn(digest, question.digest, batch, self._not_before(offer))
@@ -199,10 +200,6 @@ class Client:
         if state is not None:
             self._ledger.move(digest, state)
         return reason
-
-    def _compare(self, path: str, data: bytes) -> None:
-        if self._mirror is not None:
-            views.same_at_mirror(self._mirror, path, data)
 
 
 def batch_of_one(offer: Offer, token: Token, payload: bytes) -> bytes:

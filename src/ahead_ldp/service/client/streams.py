@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
-from ahead_ldp.service.client.transport import LONGEST_ANSWER, OCTETS, Answer, Unreachable, is_loopback
+from ahead_ldp.service.client.transport import LONGEST_ANSWER, OCTETS, Answer, Unreachable, parse_address
 
 _HEADERS = 200
 
@@ -16,12 +14,8 @@ class Connection:
     """One connection that is opened on first use, kept, and opened again when the server has let it go."""
 
     def __init__(self, url: str, *, timeout_s: float = 60.0, allow_http: bool = False) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"expected an address such as https://example.org, got {url!r}")
-        if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname):
-            raise ValueError("expected https: over plain http anybody on the way can read and change what is sent")
-        self._secure, self._host = parts.scheme == "https", parts.hostname
+        parts = parse_address(url, allow_http)
+        self._secure, self._host = parts.scheme == "https", str(parts.hostname)
         self._port = parts.port or (443 if self._secure else 80)
         self._prefix, self._timeout_s = parts.path.rstrip("/"), timeout_s
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -29,9 +23,7 @@ class Connection:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

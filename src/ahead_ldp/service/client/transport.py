@@ -9,7 +9,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
+
+from ahead_ldp.device.canonical import expect
 
 LONGEST_ANSWER = 64 * 2**20
 _PART = 2**16
@@ -45,16 +47,7 @@ class HttpTransport:
     """
 
     def __init__(self, url: str, *, timeout_s: float = 30.0, allow_http: bool = False) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError(f"expected an address such as https://example.org, got {url!r}")
-        if parts.username or parts.password:
-            raise ValueError("expected an address without a user name")
-        if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname):
-            raise ValueError("expected https: over plain http anybody on the way can read and change what is sent")
-        self.url = url.rstrip("/")
-        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
-        self._prefix, self._timeout_s = parts.path.rstrip("/"), timeout_s
+        self.url, self._address, self._timeout_s = url.rstrip("/"), parse_address(url, allow_http), timeout_s
 
     def request(self, method: str, path: str, body: bytes | None = None, content_type: str = OCTETS) -> Answer:
         """The answer, or ``Unreachable``."""
@@ -63,7 +56,7 @@ class HttpTransport:
         if body is not None:
             headers["Content-Type"] = content_type
         try:
-            connection.request(method, self._prefix + path, body, headers)
+            connection.request(method, self._address.path.rstrip("/") + path, body, headers)
             got = connection.getresponse()
             data = _read(got, time.monotonic() + self._timeout_s)
         except (OSError, http.client.HTTPException) as error:
@@ -75,10 +68,22 @@ class HttpTransport:
         return Answer(got.status, data, {name.lower(): value for name, value in got.getheaders()})
 
     def _connection(self) -> http.client.HTTPConnection:
-        if self._secure:
+        host, port = str(self._address.hostname), self._address.port
+        if self._address.scheme == "https":
             context = ssl.create_default_context()
-            return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout_s, context=context)
-        return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout_s, context=context)
+        return http.client.HTTPConnection(host, port, timeout=self._timeout_s)
+
+
+def parse_address(url: str, allow_http: bool) -> SplitResult:
+    """The parts of a server's address; plain ``http`` to another machine is refused unless it is allowed."""
+    parts = urlsplit(url)
+    legal = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
+    expect(bool(legal), f"an address such as https://example.org, got {url!r}")
+    expect(not parts.username and not parts.password, "an address without a user name")
+    private = parts.scheme == "https" or allow_http or is_loopback(str(parts.hostname))
+    expect(private, "https: over plain http anybody on the way can read and change what is sent")
+    return parts
 
 
 def _read(got: http.client.HTTPResponse, deadline: float) -> bytes:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -39,32 +38,29 @@ class CampaignPages:
         """All of them ask the same service."""
         self._service = service
 
-    async def listing(self, request: Request, visitor: Visitor) -> Response:
+    def listing(self, request: Request, visitor: Visitor) -> Response:
         """All campaigns, the latest first."""
-        return render(request, "campaigns.html", visitor, campaigns=await run_in_threadpool(self._rows))
-
-    def _rows(self) -> list[dict[str, Any]]:
         listed = []
         for row in sorted(self._service.store.campaigns(), key=lambda row: -row.created_at):
             progress = self._service.progress(row.digest)
             named = {"digest": row.digest, "title": self._record(row.digest)["title"], "at": row.created_at}
             listed.append({**named, **{name: progress[name] for name in ("state", "wave", "reports")}})
-        return listed
+        return render(request, "campaigns.html", visitor, campaigns=listed)
 
     def _record(self, campaign: str) -> dict[str, Any]:
         return self._service.directory.terms(campaign).campaign.record
 
-    async def new(self, request: Request, visitor: Visitor) -> Response:
+    def new(self, request: Request, visitor: Visitor) -> Response:
         """The form of a new campaign."""
         return self._form(request, visitor, _FIELDS, "")
 
-    async def create(self, request: Request, visitor: Visitor) -> Response:
+    def create(self, request: Request, visitor: Visitor) -> Response:
         """Keep the new campaign, or say what is wrong with it."""
         given = {**_FIELDS, **{k: v.strip() for k, v in request.state.form.items() if k in _FIELDS}}
         given["review"] = request.state.form.get("review", "")
         try:
-            terms = await run_in_threadpool(lambda: draft(_draft(given)))
-            await run_in_threadpool(self._service.create, terms)
+            terms = draft(_draft(given))
+            self._service.create(terms)
         except (ValueError, TypeError) as error:
             return self._form(request, visitor, given, str(error), 422)
         return RedirectResponse(f"/campaigns/{terms.digest}", 303)
@@ -74,21 +70,20 @@ class CampaignPages:
     ) -> Response:
         return render(request, "new.html", visitor, status, given=given, wrong=wrong, methods=_METHODS)
 
-    async def plan(self, request: Request, visitor: Visitor) -> Response:
+    def plan(self, request: Request, visitor: Visitor) -> Response:
         """The error to expect of what stands in the form, simulated on the planner's reference populations."""
         del visitor
         given = {**_FIELDS, **request.state.form}
         try:
-            return JSONResponse(await run_in_threadpool(_plan, given))
+            return JSONResponse(_plan(given))
         except (ValueError, TypeError) as error:
             return JSONResponse({"wrong": str(error)})
 
-    async def overview(self, request: Request, visitor: Visitor) -> Response:
+    def overview(self, request: Request, visitor: Visitor) -> Response:
         """One campaign: where it stands, wave by wave."""
         campaign = request.path_params["campaign"]
-        shown = await run_in_threadpool(self._shown, campaign)
         link = str(request.url_for("participant", campaign=campaign))
-        return render(request, "campaign.html", visitor, campaign=campaign, link=link, **shown)
+        return render(request, "campaign.html", visitor, campaign=campaign, link=link, **self._shown(campaign))
 
     def _shown(self, campaign: str) -> dict[str, Any]:
         record, state = self._record(campaign), self._service.state(campaign)
@@ -101,24 +96,17 @@ class CampaignPages:
         ]
         return {"record": record, "state": state, "progress": progress, "target": target, "screens": screens}
 
-    async def live(self, request: Request, visitor: Visitor) -> Response:
+    def live(self, request: Request, visitor: Visitor) -> Response:
         """Progress for the script of the page."""
         del visitor
-        campaign = request.path_params["campaign"]
-        shown = await run_in_threadpool(self._shown, campaign)
-        return JSONResponse(
-            {"progress": shown["progress"], "target": shown["target"]}, headers={"cache-control": "no-store"}
-        )
+        shown = self._shown(request.path_params["campaign"])
+        progress = {"progress": shown["progress"], "target": shown["target"]}
+        return JSONResponse(progress, headers={"cache-control": "no-store"})
 
-    async def act(self, request: Request, visitor: Visitor) -> Response:
+    def act(self, request: Request, visitor: Visitor) -> Response:
         """Do what the operator confirmed, and show the campaign again."""
         del visitor
-        campaign, form = request.path_params["campaign"], request.state.form
-        await run_in_threadpool(self._act, campaign, form)
-        return RedirectResponse(f"/campaigns/{campaign}", 303)
-
-    def _act(self, campaign: str, form: dict[str, str]) -> None:
-        service = self._service
+        campaign, form, service = request.path_params["campaign"], request.state.form, self._service
         wave = service.progress(campaign)["wave"]
         actions: dict[str, Callable[[], int | None]] = {  # what is asked for, and the number of its job
             "open": lambda: service.open(campaign),
@@ -134,12 +122,11 @@ class CampaignPages:
         if form.get("action") not in actions:
             raise Problem("invalid_request")
         number = actions[form["action"]]()
-        if number is None:
-            return
-        job = service.ended_job(number, _WAIT_S)
-        if job.state is JobState.FAILED:
+        job = None if number is None else service.ended_job(number, _WAIT_S)
+        if job is not None and job.state is JobState.FAILED:
             body = json.loads(job.result or b"{}")
             raise Problem("wrong_state", str(body.get("detail", body.get("title", "the job failed"))))
+        return RedirectResponse(f"/campaigns/{campaign}", 303)
 
 
 def _worst(screens: list[dict[str, Any]]) -> list[dict[str, Any]]:

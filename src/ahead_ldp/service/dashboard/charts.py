@@ -42,8 +42,7 @@ def distribution(estimate: Estimate, attribute: Attribute) -> Markup:
     if has_bars(attribute):
         return _bars(attribute, estimate.histogram(attribute.name))
     ends = blocks(attribute.ordered_size, _MOST_BINS)
-    found = estimate.histogram(attribute.name, bins=ends.size - 1) if ends.size - 1 < attribute.ordered_size else None
-    answers = found or estimate.histogram(attribute.name)
+    answers = estimate.histogram(attribute.name, bins=ends.size - 1 if ends.size - 1 < attribute.ordered_size else None)
     counts = np.diff(ends).astype(float)
     n = counts.size
     low, high = (part[:n] / counts for part in answers.interval())

@@ -21,7 +21,7 @@ _LARGEST_FORM = 1 << 16
 _MOST_FIELDS = 100
 
 
-Page = Callable[[Request, Visitor], Awaitable[Response]]
+Page = Callable[[Request, Visitor], Response]  # runs in a thread: it may ask the store
 
 
 def visitor_of(service: Service, token: str | None) -> Visitor | None:
@@ -36,6 +36,7 @@ def guarded(
     """The page for those who may see it; others are sent to the login. Forms must carry the visitor's word."""
 
     async def endpoint(request: Request) -> Response:
+        """The page, if the visitor may see it."""
         visitor = await run_in_threadpool(visitor_of, service, request.cookies.get(COOKIE))
         if visitor is None:
             return RedirectResponse("/login", 303)
@@ -48,7 +49,7 @@ def guarded(
             sent = request.state.form.get("csrf", request.headers.get("x-csrf", ""))
             if not hmac.compare_digest(sent.encode(), visitor.csrf.encode()):
                 raise Problem("forbidden")
-        return await page(request, visitor)
+        return await run_in_threadpool(page, request, visitor)
 
     return endpoint
 

@@ -30,28 +30,26 @@ def make_pages(service: Service) -> Starlette:
     """The pages over a service."""
     campaigns, results = CampaignPages(service), ResultPages(service)
 
-    def page(path: str, endpoint: Any, *, operator: bool = False) -> Route:
-        return Route(path, guarded(service, endpoint, operator=operator), methods=["GET"])
-
-    def form(path: str, endpoint: Any, *, operator: bool = False) -> Route:
-        return Route(path, guarded(service, endpoint, operator=operator, form=True), methods=["POST"])
+    def route(path: str, page: Any, *, form: bool = False, operator: bool = False) -> Route:
+        """A page for those who have logged in; a form is sent to it."""
+        return Route(path, guarded(service, page, operator=operator, form=form), methods=["POST" if form else "GET"])
 
     one = "/campaigns/{campaign:str}"
     routes = [
         Route("/c/{campaign}", _participant, methods=["GET"], name="participant"),
         Route("/login", _login, methods=["GET", "POST"]),
-        form("/logout", _logout),
-        page("/", campaigns.listing),
-        page("/new", campaigns.new, operator=True),
-        form("/new", campaigns.create, operator=True),
-        form("/new/plan", campaigns.plan, operator=True),
-        page(one, campaigns.overview),
-        page(one + "/live", campaigns.live),
-        form(one + "/do", campaigns.act, operator=True),
-        page(one + "/results", results.page),
-        page(one + "/attribute", results.attribute),
-        form(one + "/ask", results.ask),
-        page(one + "/download", results.download),
+        route("/logout", _logout, form=True),
+        route("/", campaigns.listing),
+        route("/new", campaigns.new, operator=True),
+        route("/new", campaigns.create, operator=True, form=True),
+        route("/new/plan", campaigns.plan, operator=True, form=True),
+        route(one, campaigns.overview),
+        route(one + "/live", campaigns.live),
+        route(one + "/do", campaigns.act, operator=True, form=True),
+        route(one + "/results", results.page),
+        route(one + "/attribute", results.attribute),
+        route(one + "/ask", results.ask, form=True),
+        route(one + "/download", results.download),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     pages = Starlette(routes=routes, exception_handlers=_HANDLERS)
@@ -82,7 +80,7 @@ async def _login(request: Request) -> Response:
     return welcome(request, token)
 
 
-async def _logout(request: Request, visitor: Visitor) -> Response:
+def _logout(request: Request, visitor: Visitor) -> Response:
     """The end of a visit."""
     del request, visitor
     return goodbye()

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -35,12 +34,12 @@ class ResultPages:
         """All of them ask the same service."""
         self._service = service
 
-    async def page(self, request: Request, visitor: Visitor) -> Response:
+    def page(self, request: Request, visitor: Visitor) -> Response:
         """Everything at a glance."""
         campaign = request.path_params["campaign"]
         pair = [request.query_params.get(name, "") for name in ("across", "up")]
         try:
-            shown = await run_in_threadpool(self._shown, campaign, pair)
+            shown = self._shown(campaign, pair)
         except Problem as problem:
             if problem.kind != "no_results":
                 raise
@@ -70,29 +69,26 @@ class ResultPages:
             "manipulation": manipulation(asked, terms.campaign.tier),
         }
 
-    async def attribute(self, request: Request, visitor: Visitor) -> Response:
+    def attribute(self, request: Request, visitor: Visitor) -> Response:
         """The pictures of one attribute, as a part of the page."""
         campaign, name = request.path_params["campaign"], request.query_params.get("name", "")
-        shown = await run_in_threadpool(self._one, campaign, name)
-        return render(request, "attribute.html", visitor, campaign=campaign, a=shown)
-
-    def _one(self, campaign: str, name: str) -> dict[str, Any]:
         estimate = self._estimate(campaign)
-        for a in estimate.schema.attributes:
-            if a.name == name:
-                return _attribute(self._service.directory.asked(campaign), estimate, a)
-        raise Problem("not_found")
+        if name not in estimate.schema.names:
+            raise Problem("not_found")
+        attribute = estimate.schema.attributes[estimate.schema.index(name)]
+        shown = _attribute(self._service.directory.asked(campaign), estimate, attribute)
+        return render(request, "attribute.html", visitor, campaign=campaign, a=shown)
 
     def _estimate(self, campaign: str) -> Estimate:
         self._service.closed_session(campaign)
         return self._service.directory.estimate(campaign)
 
-    async def ask(self, request: Request, visitor: Visitor) -> Response:
+    def ask(self, request: Request, visitor: Visitor) -> Response:
         """The answer to one query: as text, or as ranges of codes from a drag."""
         del visitor
         campaign, form = request.path_params["campaign"], request.state.form
         try:
-            return JSONResponse(await run_in_threadpool(self._answer, campaign, form))
+            return JSONResponse(self._answer(campaign, form))
         except ValueError as error:
             return JSONResponse({"wrong": str(error)}, 422)
 
@@ -111,12 +107,12 @@ class ResultPages:
             "command": f"ahead campaign query {campaign} '{query}'",
         }
 
-    async def download(self, request: Request, visitor: Visitor) -> Response:
+    def download(self, request: Request, visitor: Visitor) -> Response:
         """The distribution of one attribute as CSV, Parquet, SVG or PNG."""
         del visitor
         campaign = request.path_params["campaign"]
         name, form = request.query_params.get("attribute", ""), request.query_params.get("format", "csv")
-        body, kind = await run_in_threadpool(self._file, campaign, name, form)
+        body, kind = self._file(campaign, name, form)
         ending = {"text/csv": "csv", "image/svg+xml": "svg", "image/png": "png"}.get(kind, "parquet")
         headers = {"content-disposition": f'attachment; filename="distribution.{ending}"', "cache-control": "no-store"}
         return Response(body, media_type=kind, headers=headers)

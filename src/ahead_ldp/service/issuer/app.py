@@ -33,21 +33,21 @@ def make_app(office: Office, allowed_origins: Sequence[str] = ()) -> Starlette:
     from starlette.routing import Route
 
     def problem(status: int, kind: str, title: str) -> JSONResponse:
+        """A problem document (RFC 9457)."""
         body = {"type": _PROBLEM + kind, "title": title, "status": status}
         return JSONResponse(body, status, media_type="application/problem+json")
 
     async def signatures(request: Request) -> JSONResponse:
+        """Sign one message for the owner of a secret."""
         body = b""
         async for part in request.stream():
             body += part
             if len(body) > LARGEST_BODY:
                 return problem(413, "too_large", "The body is larger than this server takes")
-        try:
-            secret, message = _parse(body)
-        except ValueError:
+        if (asked := _parse(body)) is None:
             return problem(400, "invalid_request", "The request is not what the route takes")
         try:
-            signature = await asyncio.to_thread(office.sign, secret, message)
+            signature = await asyncio.to_thread(office.sign, *asked)
         except ValueError:
             return problem(422, "invalid_message", "The message is not one that this issuer signs")
         except SecretRefused:
@@ -55,9 +55,11 @@ def make_app(office: Office, allowed_origins: Sequence[str] = ()) -> Starlette:
         return JSONResponse({"signature": signature.hex()}, headers={"Cache-Control": "no-store"})
 
     async def key(_: Request) -> JSONResponse:
+        """The public key, as the campaign's field ``token``."""
         return JSONResponse(office.token_record)
 
     async def health(_: Request) -> JSONResponse:
+        """A sign of life."""
         return JSONResponse({"status": "ok"})
 
     routes = [
@@ -69,14 +71,12 @@ def make_app(office: Office, allowed_origins: Sequence[str] = ()) -> Starlette:
     return Starlette(routes=routes, middleware=[Middleware(CORSMiddleware, **own)])  # type: ignore[arg-type]
 
 
-def _parse(body: bytes) -> tuple[str, bytes]:
+def _parse(body: bytes) -> tuple[str, bytes] | None:
+    """The secret and the message of a request, None if it is no such request."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        raise ValueError("expected JSON") from None
-    if not isinstance(found, dict) or set(found) != {"secret", "message"}:
-        raise ValueError("expected secret and message")
-    secret, message = found["secret"], found["message"]
-    if not isinstance(secret, str) or not secret.isascii() or not isinstance(message, str) or not message.isascii():
-        raise ValueError("expected texts")
-    return secret, bytes.fromhex(message)
+        asked = json.loads(body)
+        if set(asked) != {"secret", "message"} or not all(text.isascii() for text in asked.values()):
+            return None
+        return asked["secret"], bytes.fromhex(asked["message"])
+    except (AttributeError, TypeError, ValueError, RecursionError):  # of other types, or no JSON at all
+        return None

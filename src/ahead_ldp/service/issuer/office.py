@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ahead_ldp.device.canonical import Record
+from ahead_ldp.device.canonical import Record, expect
 from ahead_ldp.service.issuer.roster import Roster
 from ahead_ldp.service.issuer.signing import SigningKey
 
@@ -24,10 +24,8 @@ class Office:
     @classmethod
     def create(cls, directory: Path, tier: str, bits: int = 2048) -> Office:
         """A new key and an empty roster in a new directory that its owner alone can read."""
-        if tier not in TIERS:
-            raise ValueError(f"expected the tier to be one of {', '.join(TIERS)}, got {tier!r}")
-        if (directory / KEY).exists():
-            raise ValueError(f"expected a directory without a key, got {str(directory)!r}")
+        expect(tier in TIERS, f"the tier to be one of {', '.join(TIERS)}, got {tier!r}")
+        expect(not (directory / KEY).exists(), f"a directory without a key, got {str(directory)!r}")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         key = SigningKey.generate(bits)
         key.save(directory / KEY)
@@ -38,8 +36,8 @@ class Office:
     @classmethod
     def open(cls, directory: Path) -> Office:
         """The office in a directory that ``create`` made."""
-        if not (directory / KEY).exists() or not (directory / ROSTER).exists():
-            raise ValueError(f"expected a directory made by `ahead issue create`, got {str(directory)!r}")
+        complete = (directory / KEY).exists() and (directory / ROSTER).exists()
+        expect(complete, f"a directory made by `ahead issue create`, got {str(directory)!r}")
         roster = Roster(directory / ROSTER)
         tier = roster.tier
         if tier not in TIERS:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from ahead_ldp.device.canonical import expect
 
 SHORTEST_SECRET = 16
 _TABLES = (
@@ -35,19 +37,17 @@ class Roster:
 
     def enrol(self, count: int) -> list[str]:
         """New secrets for that many people, shown here once and never again."""
-        if count < 1:
-            raise ValueError(f"expected at least one person to enrol, got {count}")
-        made = [secrets.token_urlsafe(18) for _ in range(count)]
-        self.add(made)
-        return made
+        expect(count >= 1, f"at least one person to enrol, got {count}")
+        new_secrets = [secrets.token_urlsafe(18) for _ in range(count)]
+        self.add(new_secrets)
+        return new_secrets
 
-    def add(self, given: Iterable[str]) -> None:
+    def add(self, new_secrets: Sequence[str]) -> None:
         """Enrol people with secrets that the operator made."""
-        listed = list(given)
-        if any(len(secret) < SHORTEST_SECRET for secret in listed):
-            raise ValueError(f"expected secrets of at least {SHORTEST_SECRET} characters")
+        is_long = all(len(secret) >= SHORTEST_SECRET for secret in new_secrets)
+        expect(is_long, f"secrets of at least {SHORTEST_SECRET} characters")
+        rows = [(_hash(secret.encode()),) for secret in new_secrets]
         with self._transaction() as database:
-            rows = [(_hash(secret.encode()),) for secret in listed]
             try:
                 database.executemany("INSERT INTO person (secret) VALUES (?)", rows)
             except sqlite3.IntegrityError:
@@ -57,10 +57,10 @@ class Roster:
         """Bind a secret to this message, durably; ``SecretRefused`` unless it is unused or bound to the same one."""
         person, bound = _hash(secret.encode()), _hash(message)
         with self._transaction() as database:
-            found = database.execute("SELECT message FROM person WHERE secret = ?", (person,)).fetchone()
-            if found is None or found[0] not in (None, bound):
+            row = database.execute("SELECT message FROM person WHERE secret = ?", (person,)).fetchone()
+            if row is None or row[0] not in (None, bound):
                 raise SecretRefused("the secret is unknown or was used before")
-            if found[0] is None:
+            if row[0] is None:
                 database.execute("UPDATE person SET message = ? WHERE secret = ?", (bound, person))
 
     def count(self) -> tuple[int, int]:
@@ -78,6 +78,7 @@ class Roster:
 
     @tier.setter
     def tier(self, tier: str) -> None:
+        """Fix the kind; a second time is refused."""
         with self._transaction() as database:
             database.execute("INSERT INTO setting VALUES ('tier', ?)", (tier,))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ahead_ldp.device.campaign import PUBLIC_EXPONENT
-from ahead_ldp.device.canonical import Record
+from ahead_ldp.device.canonical import Record, expect
 from ahead_ldp.device.tokens import NONCE_LENGTH, PublicKey, encode_pss
 
 BITS = (2048, 3072, 4096)
@@ -27,8 +27,7 @@ class SigningKey:
         """A new key from the operating system's randomness."""
         from cryptography.hazmat.primitives.asymmetric import rsa
 
-        if bits not in BITS:
-            raise ValueError(f"expected bits to be one of {', '.join(map(str, BITS))}, got {bits}")
+        expect(bits in BITS, f"bits to be one of {', '.join(map(str, BITS))}, got {bits}")
         return cls._of(rsa.generate_private_key(public_exponent=PUBLIC_EXPONENT, key_size=bits))
 
     @classmethod
@@ -37,10 +36,10 @@ class SigningKey:
         from cryptography.hazmat.primitives.asymmetric import rsa
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        found = load_pem_private_key(path.read_bytes(), password=None)
-        if not isinstance(found, rsa.RSAPrivateKey) or found.public_key().public_numbers().e != PUBLIC_EXPONENT:
-            raise ValueError(f"expected an RSA key with exponent {PUBLIC_EXPONENT} in {str(path)!r}")
-        return cls._of(found)
+        key = load_pem_private_key(path.read_bytes(), password=None)
+        ours = isinstance(key, rsa.RSAPrivateKey) and key.public_key().public_numbers().e == PUBLIC_EXPONENT
+        expect(ours, f"an RSA key with exponent {PUBLIC_EXPONENT} in {str(path)!r}")
+        return cls._of(key)
 
     @classmethod
     def _of(cls, key: Any) -> SigningKey:
@@ -75,12 +74,11 @@ class SigningKey:
     def number(self, message: bytes, tier: str) -> int:
         """What is signed for a message: the encoding of a nonce (tier ``signed``), or a blinded one as it is."""
         if tier == "signed":
-            if len(message) != NONCE_LENGTH:
-                raise ValueError(f"expected a nonce of {NONCE_LENGTH} bytes")
+            expect(len(message) == NONCE_LENGTH, f"a nonce of {NONCE_LENGTH} bytes")
             return int.from_bytes(encode_pss(message, self.public.n.bit_length() - 1), "big")
         number = int.from_bytes(message, "big")
-        if len(message) != self.public.length or not 1 < number < self.public.n - 1:
-            raise ValueError("expected a blinded message as long as the modulus and below it")
+        legal = len(message) == self.public.length and 1 < number < self.public.n - 1
+        expect(legal, "a blinded message as long as the modulus and below it")
         return number
 
     def sign(self, number: int) -> bytes:

@@ -99,6 +99,7 @@ def _aggregated(oracle: LinearOracle, tally: Tally, part: Ints, cuts: Ints) -> M
     f = distribution(raw)
 
     def sums(x: Floats) -> Floats:
+        """Over the cells of each part."""
         return np.bincount(part, weights=x, minlength=k).astype(float)
 
     slope = m.cross_own - m.cross

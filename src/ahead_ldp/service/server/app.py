@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -41,7 +42,7 @@ def make_control(service: Service) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = service
-    _handle_errors(app, service)
+    _handle_errors(app)
     for router in routers(service):
         app.include_router(router)
     complete(app)
@@ -54,32 +55,26 @@ def routers(service: Service) -> list[APIRouter]:
     return [public_routes.router, operator_routes.router, analyst_routes.router, process_routes.router, *watched]
 
 
-def _handle_errors(app: FastAPI, service: Service) -> None:
-    def answer(problem: Problem) -> Response:
-        service.metrics.problems.labels(problem.kind).inc()
-        return Response(problem.body(), problem.status, problem.headers())
-
-    def handler(make: Callable[[Any], Problem]) -> Any:
-        def handle(_: Request, error: Exception) -> Response:
-            return answer(make(error))
-
-        return handle
-
-    def of_status(error: HTTPException) -> Problem:
-        kinds = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-        return Problem(kinds.get(error.status_code, "invalid_request"))
-
-    def unexpected(error: Exception) -> Problem:
-        LOGGER.error("request_failed", exc_info=error)
-        return Problem("internal")
-
-    app.add_exception_handler(Problem, handler(lambda problem: problem))
-    app.add_exception_handler(RequestValidationError, handler(_invalid))
-    app.add_exception_handler(HTTPException, handler(of_status))
-    app.add_exception_handler(StoreUnavailable, handler(lambda _: Problem("unavailable")))
-    app.add_exception_handler(NotFound, handler(lambda _: Problem("not_found")))
-    app.add_exception_handler(Exception, handler(unexpected))
+def _handle_errors(app: FastAPI) -> None:
+    for kind, make in _PROBLEMS.items():
+        app.add_exception_handler(kind, partial(_answer, make))
     logging.getLogger("asyncio").setLevel(logging.ERROR)
+
+
+def _answer(make: Callable[[Any], Problem], request: Request, error: Exception) -> Response:
+    problem = make(error)
+    request.app.state.service.metrics.problems.labels(problem.kind).inc()
+    return Response(problem.body(), problem.status, problem.headers())
+
+
+def _of_status(error: HTTPException) -> Problem:
+    kinds = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+    return Problem(kinds.get(error.status_code, "invalid_request"))
+
+
+def _unexpected(error: Exception) -> Problem:
+    LOGGER.error("request_failed", exc_info=error)
+    return Problem("internal")
 
 
 def _invalid(error: RequestValidationError) -> Problem:
@@ -92,3 +87,13 @@ def _where(rule: str, place: Sequence[Any]) -> str:
     """A declared field and the rule it breaks; the name of a field that is not declared was sent, and stays out."""
     named = place[:1] if rule == "extra_forbidden" else place[:2]
     return f"{'.'.join(str(part) for part in named)}: {rule}"
+
+
+_PROBLEMS: dict[type[Exception], Callable[[Any], Problem]] = {
+    Problem: lambda problem: problem,
+    RequestValidationError: _invalid,
+    HTTPException: _of_status,
+    StoreUnavailable: lambda _: Problem("unavailable"),
+    NotFound: lambda _: Problem("not_found"),
+    Exception: _unexpected,
+}

@@ -8,13 +8,15 @@ import time
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
+from ahead_ldp.service.campaigns.closing import Closer
+from ahead_ldp.service.campaigns.jobs import Jobs
 from ahead_ldp.service.campaigns.logs import LOGGER, event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.committing import Committer
 from ahead_ldp.service.server.cors import Cors, parse_origins
 from ahead_ldp.service.server.headers import SECURITY_HEADERS
-from ahead_ldp.service.server.ingest import Ingest, Receive, Scope, Send
-from ahead_ldp.service.server.limits import RateLimit
+from ahead_ldp.service.server.ingest import Ingest
+from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store.interface import StoreError
 
@@ -26,7 +28,9 @@ class Application:
         """Nothing runs before the lifespan starts."""
         self.service, self.control, self.pages = service, control, pages
         self.headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
-        settings = service.settings
+        settings, store, clock = service.settings, service.store, service.clock
+        closer = Closer(store, service.directory.terms, clock, settings.hold_z, settings.max_cells)
+        self.jobs = Jobs(store, closer, clock, settings.lease_s)
         self.cors = Cors(parse_origins(settings.allowed_origins))
         self.limit = RateLimit(settings.rate_per_s, settings.rate_burst, time.monotonic)
         self.ingest: Ingest | None = None
@@ -62,6 +66,7 @@ class Application:
         started = False
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
+            """Send with the headers of every answer."""
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
@@ -72,7 +77,8 @@ class Application:
 
         path, body = scope["path"], limited(receive, self.service.settings.max_body_bytes)
         try:
-            self._check(scope)
+            self.limit.check(scope)
+            check_length(scope, self.service.settings.max_body_bytes)
             if self.pages is not None and not path.startswith("/v1/") and path != "/metrics":
                 await self.pages(scope, body, guarded)
             else:
@@ -84,14 +90,6 @@ class Application:
             headers = [(k.encode(), v.encode()) for k, v in problem.headers().items()]
             await guarded({"type": "http.response.start", "status": problem.status, "headers": headers})
             await guarded({"type": "http.response.body", "body": problem.body()})
-
-    def _check(self, scope: Scope) -> None:
-        client = scope.get("client")
-        if client is not None and not self.limit.allows(client[0]):
-            raise Problem("too_many_requests")
-        for name, value in scope["headers"]:
-            if name == b"content-length" and (not value.isdigit() or int(value) > self.service.settings.max_body_bytes):
-                raise Problem("too_large")
 
     # Start, background work, stop
 
@@ -139,7 +137,7 @@ class Application:
         """One round of background work; whatever fails is logged and tried again in the next."""
         try:
             self.flush_counters()
-            self.service.jobs.run()
+            self.jobs.run()
             self.service.metrics.rounds.inc()
         except StoreError:
             LOGGER.error("store_unavailable", exc_info=True)
@@ -156,18 +154,3 @@ class Application:
             self.ingest.refusals.subtract(counts)
             for key in [key for key, count in self.ingest.refusals.items() if not count]:
                 del self.ingest.refusals[key]
-
-
-def limited(receive: Receive, largest: int) -> Receive:
-    """A body that ends the request when it grows beyond the limit, announced or not."""
-    seen = 0
-
-    async def wrapped() -> MutableMapping[str, Any]:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > largest:
-            raise Problem("too_large")
-        return message
-
-    return wrapped

@@ -6,6 +6,7 @@ import asyncio
 import io
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import NamedTuple
@@ -55,20 +56,16 @@ class Committer:
         """The outcomes of each part once they are durable; a full queue is a ``Problem``."""
         future: asyncio.Future[list[bytes]] = self._loop.create_future()
 
-        def settled(found: list[bytes] | BaseException) -> None:
-            if future.cancelled():
-                return  # whoever asked has gone; the reports are in nevertheless
-            if isinstance(found, BaseException):
-                future.set_exception(found)
-            else:
-                future.set_result(found)
-
-        self.take(parts, n, settled)
+        self.take(parts, n, partial(_settle, future))
         return future
+
+    def has_room(self, n: int) -> bool:
+        """Whether that many more may wait."""
+        return not self._waiting or self._reports + n <= self.most_waiting
 
     def take(self, parts: Sequence[Part], n: int, settled: Settled) -> None:
         """Call ``settled`` with the outcomes once they are durable, or with the error; ``Problem``: a full queue."""
-        if self._reports + n > self.most_waiting and self._waiting:
+        if not self.has_room(n):
             raise Problem("busy")
         self._waiting.append((parts, n, settled))
         self._reports += n
@@ -111,19 +108,19 @@ class Committer:
         """What the thread does: one commit after the other, each told to the loop when it is durable."""
         while (taken := self._work.get()) is not None:
             started = time.perf_counter()
-            found: list[list[bytes]] | BaseException
+            result: list[list[bytes]] | BaseException
             try:
-                found = write_joined(self.store, [parts for parts, _, _ in taken])
+                result = write_joined(self.store, [parts for parts, _, _ in taken])
             except BaseException as error:
-                found = error
+                result = error
             self.metrics.commits.observe(time.perf_counter() - started)
-            self._loop.call_soon_threadsafe(self._answer, taken, found)
+            self._loop.call_soon_threadsafe(self._answer, taken, result)
 
-    def _answer(self, taken: list[_Entry], found: list[list[bytes]] | BaseException) -> None:
+    def _answer(self, taken: list[_Entry], result: list[list[bytes]] | BaseException) -> None:
         for i, (_, n, settled) in enumerate(taken):
             self._reports -= n
             try:
-                settled(found if isinstance(found, BaseException) else found[i])
+                settled(result if isinstance(result, BaseException) else result[i])
             except Exception:  # the others are told nevertheless
                 LOGGER.exception("upload_failed")
         if self._waiting:
@@ -132,6 +129,15 @@ class Committer:
         else:
             self._busy = False
             self._idle.set()
+
+
+def _settle(future: asyncio.Future[list[bytes]], result: list[bytes] | BaseException) -> None:
+    if future.cancelled():
+        return  # whoever asked has gone; the reports are in nevertheless
+    if isinstance(result, BaseException):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
 
 
 def write_joined(store: Store, uploads: Sequence[Sequence[Part]]) -> list[list[bytes]]:
@@ -144,8 +150,8 @@ def write_joined(store: Store, uploads: Sequence[Sequence[Part]]) -> list[list[b
     for parts in uploads:
         for part in parts:
             joined.setdefault(part.key, []).append(part)
-    found = store.add_reports([_batch(key, some) for key, some in joined.items()])
-    take = {key: io.BytesIO(outcomes).read for key, outcomes in zip(joined, found, strict=True)}
+    answers = store.add_reports([_batch(key, some) for key, some in joined.items()])
+    take = {key: io.BytesIO(outcomes).read for key, outcomes in zip(joined, answers, strict=True)}
     return [[take[key](len(ids) // ID_LENGTH) for key, ids, _, _ in parts] for parts in uploads]
 
 

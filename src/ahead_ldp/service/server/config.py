@@ -70,18 +70,16 @@ class Settings:
         flags: Mapping[str, str] | None = None,
     ) -> Self:
         """The settings of a file, overridden by the environment, overridden by flags."""
-        found: dict[str, Any] = {}
-        if path is not None:
-            found |= _from_file(path)
-        for key, value in (os.environ if environment is None else environment).items():
+        values = {} if path is None else _from_file(path)
+        for key, text in (os.environ if environment is None else environment).items():
             name = key.removeprefix(PREFIX).lower()
             if key.startswith(PREFIX) and name in _kinds():
-                found[name] = _parse(name, value, key)
-        for name, value in (flags or {}).items():
+                values[name] = _parse(name, text, key)
+        for name, text in (flags or {}).items():
             if name not in _kinds():
                 raise ValueError(f"expected a setting among {', '.join(_kinds())}, got {name!r}")
-            found[name] = _parse(name, value, name)
-        return cls(**found)
+            values[name] = _parse(name, text, name)
+        return cls(**values)
 
 
 def settings_table() -> str:
@@ -100,20 +98,20 @@ def _kinds() -> dict[str, type]:
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        values = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ValueError(f"expected a readable file of settings, got {str(path)!r}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"expected TOML in {str(path)!r}: {error}") from None
     kinds = _kinds()
-    if unknown := sorted(set(found) - set(kinds)):
+    if unknown := sorted(set(values) - set(kinds)):
         raise ValueError(f"expected settings among {', '.join(kinds)}, got {', '.join(unknown)}")
-    for name, value in found.items():
+    for name, value in values.items():
         if kinds[name] is float and type(value) is int:
-            found[name] = float(value)
+            values[name] = float(value)
         elif type(value) is not kinds[name]:
             raise ValueError(f"expected {name} to be of type {kinds[name].__name__}, got {type(value).__name__}")
-    return found
+    return values
 
 
 def _parse(name: str, text: str, where: str) -> Any:

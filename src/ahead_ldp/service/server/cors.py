@@ -23,11 +23,11 @@ _PREFLIGHT_S = b"600"
 
 def parse_origins(text: str) -> frozenset[str]:
     """The origins of a list with commas; ``*`` is everybody. ``ValueError`` for what no browser sends."""
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    for origin in found:
+    origins = [part.strip() for part in text.split(",") if part.strip()]
+    for origin in origins:
         if origin != ANY and not _ORIGIN.fullmatch(origin):
             raise ValueError(f"expected allowed_origins like https://example.org, got {origin!r}")
-    return frozenset(found)
+    return frozenset(origins)
 
 
 class Cors:
@@ -65,6 +65,7 @@ class Cors:
         origin = self._admitted(scope)
 
         async def opened(message: Message) -> None:
+            """Send with the origin that may read it."""
             if message["type"] == "http.response.start":
                 kept, added = message.get("headers", []), [_VARY]
                 if origin is not None:

@@ -51,13 +51,13 @@ class DirectUpload:
     def set(self) -> None:
         """Nobody to wake."""
 
-    def settled(self, found: list[bytes] | BaseException) -> None:
+    def settled(self, result: list[bytes] | BaseException) -> None:
         """The commit has ended: answer, unless the connection has."""
         assert self.upload is not None
         try:
-            if isinstance(found, BaseException):
-                raise self.ingest.problem(found)
-            self.protocol.answer(self, 200, self.ingest.plain, self.ingest.answer(self.upload, found))
+            if isinstance(result, BaseException):
+                raise self.ingest.problem(result)
+            self.protocol.answer(self, 200, self.ingest.plain, self.ingest.answer(self.upload, result))
         except Problem as problem:
             self.protocol.answer(self, *self.ingest.refusal(problem))
 

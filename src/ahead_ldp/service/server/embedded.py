@@ -6,10 +6,11 @@ import logging
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -28,8 +29,8 @@ _FIRST, _LAST = (0, 45), (0, 54)
 
 def knows(version: str) -> bool:
     """Whether uploads can go the short way through this version of uvicorn."""
-    found = re.match(r"(\d+)\.(\d+)\.\d+$", version)
-    return found is not None and _FIRST <= (int(found[1]), int(found[2])) <= _LAST
+    parts = re.match(r"(\d+)\.(\d+)\.\d+$", version)
+    return parts is not None and _FIRST <= (int(parts[1]), int(parts[2])) <= _LAST
 
 
 if TYPE_CHECKING or knows(uvicorn.__version__):  # what it extends may not even be there in another one
@@ -79,8 +80,8 @@ def _protocol(app: Application) -> Any:
     return "auto"
 
 
-@dataclass(slots=True)
-class Embedded:
+@dataclass
+class Embedded(AbstractContextManager["Embedded"]):
     """A running server: its address, and the service behind it. Use it as a context."""
 
     app: Application
@@ -102,12 +103,7 @@ class Embedded:
         self.server.should_exit = True
         self.thread.join()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
 
@@ -120,11 +116,9 @@ def start(
     server = make_server(app, settings)
     thread = threading.Thread(target=server.run, name="ahead-server", daemon=True)
     thread.start()
-    waited = threading.Event()
-    for _ in range(int(_START_S / 0.01)):
-        if server.started:
-            return Embedded(app, server, thread)
-        if not thread.is_alive():
-            break
-        waited.wait(0.01)
-    raise RuntimeError("expected the server to start")
+    until = time.monotonic() + _START_S
+    while not server.started:
+        if not thread.is_alive() or time.monotonic() > until:
+            raise RuntimeError("expected the server to start")
+        time.sleep(0.01)
+    return Embedded(app, server, thread)

@@ -6,10 +6,9 @@ import asyncio
 import hashlib
 from binascii import hexlify
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -21,15 +20,11 @@ from ahead_ldp.service.campaigns.logs import LOGGER
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.committing import Committer, Part
 from ahead_ldp.service.server.config import Settings
-from ahead_ldp.service.server.limits import RateLimit
+from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
 from ahead_ldp.service.server.metrics import Metrics
 from ahead_ldp.service.server.tokens import verify
 from ahead_ldp.service.store.interface import StoreUnavailable
 from ahead_ldp.service.store.rows import Outcome
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 PREFIX, SUFFIX = "/v1/campaigns/", "/reports"
 MEDIA_TYPE = b"application/octet-stream"
@@ -55,12 +50,12 @@ class Upload:
     def answer(self, outcomes: list[bytes]) -> tuple[int, list[tuple[int, Reason]]]:
         """How many were accepted, and the refusals in order."""
         refused: list[tuple[int, Reason]] = []
-        if all(max(found) <= _ACCEPTED for found in outcomes):
+        if all(max(of_part) <= _ACCEPTED for of_part in outcomes):
             return self.n, refused
-        for places, found in zip(self.places, outcomes, strict=True):
+        for places, of_part in zip(self.places, outcomes, strict=True):
             refused += [
                 (place, _REASONS.get(outcome) or self.bad[place])
-                for place, outcome in zip(places, found, strict=True)
+                for place, outcome in zip(places, of_part, strict=True)
                 if outcome > _ACCEPTED
             ]
         return self.n - len(refused), sorted(refused)
@@ -186,13 +181,13 @@ class Ingest:
     def ready(self, campaign: bytes, body: bytes, allowed: Callable[[], bool]) -> Upload | None:
         """An upload whose question is known already, parsed; None where something is to be looked up or refused.
 
-        ``allowed`` counts the request, so it is asked only if nothing else is in the way.
+        ``allowed`` counts the request, so it is asked only if nothing else is in the way, a full queue included.
         """
         target = self.directory.cached_target(body[1:HEADER_LENGTH])
         if target is None or body[0] != VERSION or hexlify(body[1:33]) != campaign:
             return None
         n = frames_of(target, body, self.settings.max_batch)
-        if (target.has_tokens and n > _FEW) or not allowed():
+        if (target.has_tokens and n > _FEW) or not self.committer.has_room(n) or not allowed():
             return None
         return parse_upload(target, body, n)
 
@@ -205,28 +200,20 @@ class Ingest:
         self.accepted = 0
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        client = scope.get("client")
-        if client is not None and not self.limit.allows(client[0]):
-            raise Problem("too_many_requests")
-        largest, announced = self.settings.max_body_bytes, None
+        self.limit.check(scope)
         for name, value in scope["headers"]:
-            if name == b"content-length":
-                announced = int(value) if value.isdigit() else largest + 1
-            elif name == b"content-type" and value.partition(b";")[0].strip().lower() != MEDIA_TYPE:
+            if name == b"content-type" and value.partition(b";")[0].strip().lower() != MEDIA_TYPE:
                 raise Problem("unsupported_media_type", "application/octet-stream is taken")
-        if announced is not None and announced > largest:
-            raise Problem("too_large")
-        message = await receive()
+        largest = self.settings.max_body_bytes
+        check_length(scope, largest)
+        take = limited(receive, largest)
+        message = await take()
         body = message.get("body", b"")
         while message.get("more_body"):
-            if len(body) > largest:
-                raise Problem("too_large")
-            message = await receive()
+            message = await take()
             body += message.get("body", b"")
         if message["type"] == "http.disconnect":
             raise Problem("truncated")
-        if len(body) > largest:
-            raise Problem("too_large")
         return body
 
     async def _take(self, campaign: str, body: bytes) -> bytes:

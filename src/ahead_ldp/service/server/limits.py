@@ -1,10 +1,20 @@
-"""How much one address may ask for. Addresses live in memory only, under a key that changes, and are never logged."""
+"""How much may be asked for: often, and at once.
+
+Addresses live in memory only, under a key that changes, and are never logged.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from ahead_ldp.service.campaigns.problems import Problem
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _FORGET_S = 600.0
 _MOST = 100_000
@@ -34,3 +44,32 @@ class RateLimit:
         tokens = min(self.burst, tokens + self.rate * (now - when))
         self._buckets[name] = (max(tokens - 1.0, 0.0), now)
         return tokens >= 1.0
+
+    def check(self, scope: Scope) -> None:
+        """Count a request, and raise if its address has asked too often."""
+        client = scope.get("client")
+        if client is not None and not self.allows(client[0]):
+            raise Problem("too_many_requests")
+
+
+def check_length(scope: Scope, largest: int) -> None:
+    """Raise if a body larger than this is announced."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and (not value.isdigit() or int(value) > largest):
+            raise Problem("too_large")
+
+
+def limited(receive: Receive, largest: int) -> Receive:
+    """A body that ends the request when it grows beyond the limit, announced or not."""
+    seen = 0
+
+    async def wrapped() -> MutableMapping[str, Any]:
+        """One more piece."""
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > largest:
+            raise Problem("too_large")
+        return message
+
+    return wrapped

@@ -176,8 +176,10 @@ class Progress(BaseModel):
     held: bool
 
 
-class Upload(BaseModel):
+class UploadAnswer(BaseModel):
     """What became of a batch."""
+
+    model_config = ConfigDict(title="Upload")
 
     class Refusal(BaseModel):
         """One frame that was not accepted."""

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from ahead_ldp.device.refusals import Reason
 from ahead_ldp.service.campaigns.problems import KINDS, problem_type
-from ahead_ldp.service.server.models import ProblemView, Upload
+from ahead_ldp.service.server.models import ProblemView, UploadAnswer
 from ahead_ldp.service.server.routing import problem_responses
 
 UPLOAD_PATH = "/v1/campaigns/{campaign}/reports"
@@ -20,6 +20,7 @@ def complete(app: FastAPI) -> None:
     derive = app.openapi
 
     def openapi() -> dict[str, Any]:
+        """The document, made once."""
         if app.openapi_schema is None:
             app.openapi_schema = _completed(derive())
         return app.openapi_schema
@@ -29,26 +30,22 @@ def complete(app: FastAPI) -> None:
 
 def _completed(document: dict[str, Any]) -> dict[str, Any]:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    for model in (ProblemView, Upload):
-        found = model.model_json_schema(ref_template=_COMPONENTS + "{model}")
-        schemas |= found.pop("$defs", {})
-        schemas[model.__name__] = found
+    for model in (ProblemView, UploadAnswer):
+        schema = model.model_json_schema(ref_template=_COMPONENTS + "{model}")
+        schemas |= schema.pop("$defs", {})
+        schemas[schema["title"]] = schema
     schemas["ProblemView"]["properties"]["type"]["enum"] = [problem_type(kind) for kind in KINDS]
     schemas["Refusal"]["properties"]["reason"]["enum"] = [reason.value for reason in Reason]
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            default = operation["responses"].get("422", {}).get("content", {}).get("application/json", {})
-            if default.get("schema", {}).get("$ref", "").endswith("HTTPValidationError"):
-                del operation["responses"]["422"]  # a request that breaks a rule is a problem, 400
+    for operation in [o for operations in document["paths"].values() for o in operations.values()]:
+        default = operation["responses"].get("422", {}).get("content", {}).get("application/json", {})
+        if default.get("schema", {}).get("$ref", "").endswith("HTTPValidationError"):
+            del operation["responses"]["422"]  # a request that breaks a rule is a problem, 400
+        if {"operator", "analyst"} & set(operation.get("tags", [])):
+            operation["security"] = [{"role": []}]
+            operation["parameters"] = [p for p in operation.get("parameters", []) if p["name"] != "authorization"]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     document["components"]["securitySchemes"] = {"role": {"type": "http", "scheme": "bearer"}}
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            if {"operator", "analyst"} & set(operation.get("tags", [])):
-                operation["security"] = [{"role": []}]
-                named = [p for p in operation.get("parameters", []) if p["name"] != "authorization"]
-                operation["parameters"] = named
     document["paths"][UPLOAD_PATH] = {"post": _upload()}
     return document
 

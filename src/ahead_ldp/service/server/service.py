@@ -7,8 +7,6 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request
 
 from ahead_ldp.device.canonical import canonical_bytes
-from ahead_ldp.service.campaigns.closing import Closer
-from ahead_ldp.service.campaigns.jobs import Jobs
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.operations import Campaigns, Clock, system_clock
 from ahead_ldp.service.campaigns.problems import Problem
@@ -20,14 +18,12 @@ from ahead_ldp.service.store.rows import RoleToken
 
 
 class Service(Campaigns):
-    """Everything that the routes need: campaigns, who works for them, and who may ask."""
+    """Everything that the routes need: campaigns, and who may ask."""
 
     def __init__(self, store: Store, settings: Settings, clock: Clock = system_clock) -> None:
         """Put the parts together."""
         super().__init__(store, clock, settings.max_cells)
         self.settings, self.metrics = settings, Metrics()
-        self.closer = Closer(store, self.directory.terms, clock, settings.hold_z, settings.max_cells)
-        self.jobs = Jobs(store, self.closer, clock, settings.lease_s)
 
     def add_token(self, role: str, name: str, expires_in_s: int | None = None) -> str:
         """A new token of a role; its text is returned here and kept nowhere."""
@@ -69,6 +65,7 @@ def needs(role: Role) -> Any:
     """A dependency that lets in the bearer of a role."""
 
     def check(service: Serving, authorization: Annotated[str | None, Header()] = None) -> None:
+        """Raise for everybody else."""
         service.authorize(bearer(authorization), role)
 
     return Depends(check)

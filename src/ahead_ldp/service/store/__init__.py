@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection
+from contextlib import closing
 from pathlib import Path
 
 from ahead_ldp.service.store.backups import Ended, Restored, prepare, restore_file
@@ -105,13 +106,8 @@ def restore(backup: str | Path, url: str, now: int, keep: Collection[str] = (), 
         return restore_file(backup, _path(url), now, keep, epoch)
     with tempfile.TemporaryDirectory() as folder:
         prepared, restored = prepare(backup, Path(folder), now, keep, epoch)
-        source, target = SQLiteStore(prepared), PostgresStore(url)
-        try:
-            with source.reading() as tx:
-                target.load(tx)
-        finally:
-            source.close()
-            target.close()
+        with closing(SQLiteStore(prepared)) as source, closing(PostgresStore(url)) as target, source.reading() as tx:
+            target.load(tx)
     return restored
 
 

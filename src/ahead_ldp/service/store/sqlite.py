@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -77,36 +77,34 @@ class SQLiteStore(TableStore):
                 connection = self._readers.pop()
             except IndexError:
                 connection = self._connect()
-                connection.execute("PRAGMA query_only = ON")
             try:
+                connection.execute("PRAGMA query_only = ON")
                 connection.execute("BEGIN")
                 yield _Transaction(connection, KnownIds())
                 connection.execute("COMMIT")
             except BaseException:
                 connection.close()
                 raise
-        if self._closed:
-            connection.close()
-        else:
-            self._readers.append(connection)
+        self._readers.append(connection)
+        if self._closed:  # asked after it was given back: whoever closes meanwhile sees it, or is seen
+            self._close_readers()
 
     def backup(self, path: str) -> None:
         """A compact copy of one snapshot; reports keep coming in meanwhile. The file appears when it is complete."""
-        with _mapped(), new_file(path) as part:
-            connection = self._connect()
-            try:
-                connection.execute("VACUUM INTO ?", (str(part),))
-            finally:
-                connection.close()
+        with _mapped(), new_file(path) as part, closing(self._connect()) as connection:
+            connection.execute("VACUUM INTO ?", (str(part),))
 
     def close(self) -> None:
         """Close all connections; the last one folds the log into the file."""
         with self._lock:
             self._closed = True
-            with suppress(IndexError):
-                while True:
-                    self._readers.pop().close()
+            self._close_readers()
             self._drop_writer()
+
+    def _close_readers(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._readers.pop().close()
 
     def _connected(self) -> sqlite3.Connection:
         if self._writer is None:

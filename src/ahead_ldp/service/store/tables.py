@@ -28,6 +28,7 @@ def _writes(step: _Step[P, R]) -> _Method[P, R]:
 
     @wraps(step)
     def method(store: TableStore, /, *args: P.args, **options: P.kwargs) -> R:
+        """Say what the step says."""
         with store.writing() as tx:
             result = step(tx, *args, **options)
         if tx.erases:
@@ -42,6 +43,7 @@ def _reads(step: _Step[P, R]) -> _Method[P, R]:
 
     @wraps(step)
     def method(store: TableStore, /, *args: P.args, **options: P.kwargs) -> R:
+        """Say what the step says."""
         with store.reading() as tx:
             return step(tx, *args, **options)
 

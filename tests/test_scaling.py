@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ahead_ldp.engines.scaling import Cluster, Costs, predict
+from benchmarks.scaling import Cluster, Costs, predict
 
 FREE = {"per_task_s": 0.0, "schedule_s": 0.0, "per_stage_s": 0.0, "storage_bytes_s": 1e12, "tally_bytes_s": 1e15}
 

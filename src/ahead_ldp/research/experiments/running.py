@@ -1,9 +1,12 @@
-"""Running a plan on this machine: processes of one thread each, a journal, and a run that can be killed and resumed.
+"""Running a plan: a journal, and a run that can be killed and goes on where it was.
+
+On this machine cells run in processes of one thread each. On Spark there is a task for each batch of cells, with the
+same outcomes; executors need this package and read the data from the folder that `AHEAD_DATA` names there.
 
 How long it will take is known before: every cell has an estimate in processor seconds.
 
 Anything that maps a function over cells can run a plan instead (a cluster, say): `measuring.run_cell` is pure, and
-`table` does not care where outcomes come from.
+`results` does not care where outcomes come from.
 """
 
 from __future__ import annotations
@@ -16,12 +19,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from multiprocessing.connection import wait as wait_for_end
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ahead_ldp.engines.spark_session import spark_map
 from ahead_ldp.research.datasets.loading import MissingData
 from ahead_ldp.research.experiments import journal
 from ahead_ldp.research.experiments.journal import Outcome
@@ -52,19 +58,32 @@ class Problems:
     failed: dict[str, str] = field(default_factory=dict)
 
 
+Run = Callable[[Sequence[list[Cell]], Path, int], Iterator[tuple[list[Cell], Problems]]]  # batches as they end
+
+
 def run_cells(cells: Sequence[Cell], path: Path, jobs: int, progress: Progress | None = None) -> Problems:
     """Run what the journal does not have yet, and add it there. One cell that fails does not stop the others."""
+    return _run(cells, path, jobs, progress, _in_processes)
+
+
+def run_cells_on_spark(
+    cells: Sequence[Cell], path: Path, jobs: int, progress: Progress | None = None, session: Any = None
+) -> Problems:
+    """As ``run_cells``, on Spark, ``jobs`` batches a round; the session is given, or started here."""
+    return _run(cells, path, jobs, progress, partial(_on_spark, session=session))
+
+
+def _run(cells: Sequence[Cell], path: Path, jobs: int, progress: Progress | None, run: Run) -> Problems:
     if jobs < 1:
         raise ValueError(f"expected jobs >= 1, got {jobs}")
     journal.heal(path)
     stored = journal.read(path)
     todo = [cell for cell in cells if cell.key not in stored]
-    total, done = sum(seconds(cell) for cell in todo), 0.0
-    problems = Problems()
-    for batch, found in _in_processes(batches(todo), path, jobs):
-        problems.missing.update(found.missing)
-        problems.failed.update(found.failed)
-        done += sum(seconds(cell) for cell in batch)
+    total, done, problems = sum(map(seconds, todo)), 0.0, Problems()
+    for batch, went_wrong in run(batches(todo), path, jobs):
+        problems.missing.update(went_wrong.missing)
+        problems.failed.update(went_wrong.failed)
+        done += sum(map(seconds, batch))
         if progress:
             progress(done, total)
     return problems
@@ -72,15 +91,15 @@ def run_cells(cells: Sequence[Cell], path: Path, jobs: int, progress: Progress |
 
 def batches(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Neighbours on the same people, a minute or so together; the longest first, so that all cores end together."""
-    made: list[list[Cell]] = []
+    grouped: list[list[Cell]] = []
     length = 0.0
     for cell in cells:
-        if not made or made[-1][-1].data != cell.data or length > _BATCH_S:
-            made.append([])
+        if not grouped or grouped[-1][-1].data != cell.data or length > _BATCH_S:
+            grouped.append([])
             length = 0.0
-        made[-1].append(cell)
+        grouped[-1].append(cell)
         length += seconds(cell)
-    return sorted(made, key=lambda batch: -sum(seconds(cell) for cell in batch))
+    return sorted(grouped, key=lambda batch: -sum(seconds(cell) for cell in batch))
 
 
 def _in_processes(todo: Sequence[list[Cell]], path: Path, jobs: int) -> Iterator[tuple[list[Cell], Problems]]:
@@ -186,3 +205,17 @@ def _probe() -> float:
     begun = time.process_time()
     np.sort(rng.binomial(1000, 0.3, 300_000))
     return time.process_time() - begun
+
+
+def _on_spark(todo: Sequence[list[Cell]], path: Path, jobs: int, session: Any) -> Iterator[tuple[list[Cell], Problems]]:
+    for start in range(0, len(todo), jobs):
+        here = todo[start : start + jobs]
+        for batch, (outcomes, problems) in zip(here, spark_map(_outcomes, here, session), strict=True):
+            for outcome in outcomes:
+                journal.append(path, outcome)
+            yield batch, problems
+
+
+def _outcomes(cells: Sequence[Cell]) -> tuple[list[Outcome], Problems]:
+    outcomes: list[Outcome] = []
+    return outcomes, run_batch(cells, outcomes.append)
