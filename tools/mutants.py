@@ -36,6 +36,7 @@ ALSO = {
         "tests/mechanisms/test_contract.py",
         "tests/engines/test_simulation.py",
         "tests/engines/test_collection.py",
+        "tests/engines/test_archive.py",
     ],
     "estimates": [
         "tests/mechanisms/test_contract.py",
@@ -264,7 +265,7 @@ def main() -> None:
         check_whole(chosen, tree, 10 * options.seconds)
         for number, mutant in enumerate(chosen, start=1):
             outcome = found_by(mutant, tree, options.seconds)
-            said = mutant.diff((ROOT / mutant.path).read_bytes())
+            said = mutant.diff((tree / mutant.path).read_bytes())
             print(f"{number}/{len(chosen)} {outcome or 'SURVIVED'}  {said}", flush=True)
             if outcome is None:
                 survivors.append(said)

@@ -344,3 +344,16 @@ def test_changed_attribute_record_is_refused(attribute, change):
 def test_changed_schema_record_is_refused(change):
     with pytest.raises(ValueError, match="expected"):
         Schema.from_record({**ALL.record(), **change})
+
+
+def test_edges_of_equal_buckets_begin_at_the_lower_bound():
+    assert equal_edges(10, 18, 4) == (12.0, 14.0, 16.0)
+    assert equal_edges(-1.5, 1.5, 3) == (-0.5, 0.5)
+    assert equal_edges(3, 4, 1) == ()
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_longest_whole_bound_is_read_back(sign):
+    bound = sign * (2**53 - 1)
+    attribute = Attribute("x", "integer", min(bound, bound - sign * 5), max(bound, bound - sign * 5))
+    assert Attribute.from_record(attribute.record()) == attribute

@@ -165,6 +165,7 @@ REFUSED = {
     "group": (changed(group=""), "group"),
     "group by number": (changed(group=3), "group"),
     "wave zero": (changed(wave=0), "wave"),
+    "wave beyond ten thousand": (changed(wave=10_001), "wave"),
     "wave as text": (changed(wave="1"), "wave"),
     "wave true": (changed(wave=True), "wave"),
     "version 2": (changed(version=2), "version"),

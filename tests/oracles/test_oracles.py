@@ -287,6 +287,9 @@ def test_no_reports_mean_no_information(name):
     assert not np.isnan(oracle.covariance(0, f)).any()
     assert oracle.quadratic(0, f, np.array([[1.0, 0, 0, 0, 0, 0], np.zeros(6)])).tolist() == [np.inf, 0.0]
     assert oracle.contrast_variance(0) == np.inf
+    assert oracle.precision(0) == oracle.contrast_precision(0) == 0.0
+    assert oracle.precision(5) == pytest.approx(1 / oracle.variance(5))
+    assert oracle.contrast_precision(5) == pytest.approx(1 / oracle.contrast_variance(5))
     assert oracle.simulate(np.zeros(6, np.int64), np.random.default_rng(0)) == Tally.empty(oracle.outcomes)
 
 

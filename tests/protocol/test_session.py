@@ -1,5 +1,7 @@
 """Sessions: a public chain of what was asked and told, and a replay that must repeat it byte by byte."""
 
+from hashlib import sha256
+
 import numpy as np
 import pytest
 
@@ -166,3 +168,24 @@ def test_tallies_that_do_not_fit_leave_the_session_as_it_was():
 def test_environment_names_what_floating_point_depends_on():
     assert np.__version__ in environment()
     assert "Python 3" in environment()
+
+
+def test_the_record_of_an_estimate_holds_all_that_was_told():
+    session, stored, chain = complete(Flat(epsilon=1))
+    record = session.finish().provenance.record(np.array([0.25, 1.0]))
+    assert {name: record[name] for name in ("type", "version", "campaign", "frozen", "answers", "environment")} == {
+        "type": "estimate", "version": 1, "campaign": session.campaign, "frozen": chain[-1],
+        "answers": ["0.25", "1.0"], "environment": environment(),
+    }  # fmt: skip
+    assert (record["schema"], record["method"]) == (SCHEMA.record(), session.mechanism.record())
+    asked = [[sha256(question).hexdigest() for _, question in sorted(wave.items())] for wave in stored]
+    assert [[told["tally"]["question"] for told in wave] for wave in record["waves"]] == asked
+
+
+def test_waves_are_numbered_from_one():
+    session, rng, numbers = Session(make_mechanism(MECHANISMS["ahead"]), SCHEMA), np.random.default_rng(1), []
+    while session.is_open:
+        numbers.append({record["wave"] for record in session.question_records().values()})
+        session.tell(told(session, rng))
+    assert numbers == [{k} for k in range(1, len(numbers) + 1)]
+    assert len(numbers) > 2
