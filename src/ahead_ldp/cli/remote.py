@@ -46,8 +46,7 @@ class Remote:
         asked = request.Request(url, data=body, method=method, headers=headers)
         try:
             with request.urlopen(asked, timeout=_TIMEOUT_S) as answer:
-                data: bytes = answer.read()
-                return data
+                return answer.read()
         except error.HTTPError as refused:
             raise ValueError(_spoken(refused.code, refused.read())) from None
         except (error.URLError, TimeoutError) as failed:

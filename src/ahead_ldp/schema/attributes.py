@@ -306,8 +306,7 @@ def _toml(attribute: Attribute) -> str:
 
 def _equal(attribute: Attribute, buckets: int) -> tuple[Number, ...]:
     make: Any = equal_edges if attribute.kind == "real" else equal_integer_edges
-    edges: tuple[Number, ...] = make(attribute.lo, attribute.hi, buckets)
-    return edges
+    return make(attribute.lo, attribute.hi, buckets)
 
 
 def start_of(attribute: Attribute, code: int) -> Number:

@@ -133,8 +133,7 @@ def _minimum(minimum: int, waves: Sequence[Mapping[str, Any]]) -> str:
 def _get(url: str) -> bytes:
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
-            body: bytes = answer.read()
-            return body
+            return answer.read()
     except urllib.error.HTTPError as error:
         raise ValueError(f"the server answered {error.code}") from None
     except (urllib.error.URLError, TimeoutError) as error:
