@@ -258,9 +258,9 @@ def test_many_boxes_are_answered_in_parts():
 THIRTY = """
 import resource
 import numpy as np
-from ahead_ldp.mechanisms.lle import LLE
-from ahead_ldp.workloads import Workload
-from tests.mechanisms.test_lle import everything_is_divided
+from ahead_ldp.mechanisms.ahead.lle import LLE
+from ahead_ldp.schema.workloads import Workload
+from tests.mechanisms.ahead.test_lle import everything_is_divided
 from tests.mechanisms.waves import drive
 from tests.support import schema_of
 
