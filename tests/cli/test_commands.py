@@ -30,6 +30,17 @@ WITHOUT = """if True:
     sys.exit(main(sys.argv[2:]))
 """
 
+TWICE = """if True:
+    import contextlib, io
+    from ahead_ldp.cli import later, main
+    with contextlib.redirect_stdout(io.StringIO()):
+        main(["serve", "--help"])
+    later.load()
+    from ahead_ldp.service.server import ingest
+    from ahead_ldp.service.store import interface, sqlite
+    print(ingest.StoreUnavailable is sqlite.StoreUnavailable is interface.StoreUnavailable)
+"""
+
 GREETING = '''
 from typing import Annotated
 
@@ -54,6 +65,12 @@ def test_no_help_loads_more_than_options():
     assert (code, out.count("Usage: ahead ")) == (0, len(COMMANDS)), err
     heavy = {"numpy", "scipy", "rich", "matplotlib", "pyarrow", "starlette", "cryptography", "http.client", "sqlite3"}
     assert not heavy & set(err.split())
+
+
+def test_no_class_exists_twice():
+    """A store that cannot be reached is answered as such only if all modules mean the same class by its error."""
+    code, out, err = python(TWICE)
+    assert (code, out) == (0, "True\n"), err
 
 
 def test_a_new_command_is_a_file_and_a_line(capsys, tmp_path, monkeypatch):

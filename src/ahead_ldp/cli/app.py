@@ -2,28 +2,19 @@
 
 A command is a function of its name in a file of this folder: its parameters are the options, its docstring is the help,
 and it returns what is shown. Or it is a group of such functions (``options.group``). A new one is a file, and a line
-below.
-
-Loading such a file costs next to nothing, so help is quick and needs no extra: what it imports of ours as modules
-(``from ahead_ldp.engines import runs``) is loaded when the command runs.
+below. What such a file imports of ours is loaded when the command runs (``later``), so help is quick.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from importlib import import_module, metadata
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import LazyLoader
-from types import ModuleType
+from importlib import metadata
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from ahead_ldp.cli import options
+from ahead_ldp.cli import later, options
 
 COMMANDS = {  # by name, in the order of the help: the file that each is in
     "methods": "lists",
@@ -51,21 +42,6 @@ COMMANDS = {  # by name, in the order of the help: the file that each is in
 }
 
 
-class _OnUse(MetaPathFinder):
-    """Finds our own modules as modules that are loaded when they are first used."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Where a module of ours is; None for others, which are looked for as always."""
-        if not fullname.startswith("ahead_ldp."):
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = LazyLoader(spec.loader)
-        return spec
-
-
 class _Program(TyperGroup):
     """A group of the commands in the table, each loaded when it is looked at."""
 
@@ -81,12 +57,8 @@ class _Program(TyperGroup):
         """A command, from its file; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        finder = _OnUse()
-        sys.meta_path.insert(0, finder)
-        try:
-            command = getattr(import_module(f"ahead_ldp.cli.{COMMANDS[cmd_name]}"), cmd_name)
-        finally:
-            sys.meta_path.remove(finder)
+        with later.put_off():
+            command = getattr(later.real(f"ahead_ldp.cli.{COMMANDS[cmd_name]}"), cmd_name)
         return get_command(command if isinstance(command, typer.Typer) else options.group(None, command))
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ahead_ldp.cli import later
 from ahead_ldp.cli.printing import Shown
 
 # Types of options that may be left out.
@@ -151,8 +152,7 @@ def _command(body: Callable[..., object]) -> Callable[..., object]:
     @wraps(body)
     def command(as_json: bool = False, **values: Any) -> object:
         """Load what the command's file put off, gather the fields, run, and show."""
-        for module in filter(inspect.ismodule, list(body.__globals__.values())):
-            vars(module)
+        later.load()
         for name, kind in composed.items():
             values[name] = kind(**{f.name: values.pop(f.name) for f in fields(kind)})
         result = body(**values)

@@ -4,6 +4,8 @@ import logging
 
 import pytest
 
+from tests.service.store.conftest import postgres  # noqa: F401 (a fixture)
+
 
 @pytest.fixture
 def quiet(monkeypatch):
