@@ -32,11 +32,11 @@ class GrownTrees(Mechanism):
 
     source: ClassVar[str] = "Du et al., CCS 2021"
     oracle: str = "oue"
-    fanout: int = 2
+    fanout: int = 2  # paper, Sec. 4.4: the choice of B
     tested: str = "raw"
     stopped: str = "final"
     scale: float = 1.0
-    max_cells: int = 1 << 16
+    max_cells: int = 1 << 16  # of a question: bounds the work and the reports
 
     def __post_init__(self) -> None:
         """Refuse a choice that does not exist."""

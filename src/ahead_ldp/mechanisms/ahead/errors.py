@@ -14,9 +14,8 @@ from ahead_ldp.schema.arrays import Floats, Ints
 
 _EVENNESS = 3.0  # the weight k of an even density in a cell, against what its people do (decision 005)
 _LIKENESS = 0.1  # correlation between cells that one side of a box on several attributes cuts (decision 005)
-_CLIPPED_VARIANCE = (
-    0.5  # of the variance of an estimate that Norm-Sub set to 0: its error is on one side (decision 003)
-)
+# Of the variance of an estimate that Norm-Sub set to 0: its error is on one side (decision 003).
+_CLIPPED_VARIANCE = 0.5
 _TINY = 1e-300  # sums below this are 0
 
 

@@ -27,7 +27,7 @@ from ahead_ldp.schema.arrays import Floats
 def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> Estimate:
     """A better estimate from the tallies of an AHEAD or LLE run, or of its first waves; nobody is asked again.
 
-    One attribute: the estimate of ``Adaptive`` (``mechanisms.adaptive.reread``). Several: in each tree, generalised
+    One attribute: the estimate of ``Adaptive`` (``adaptive.reread``). Several: in each tree, generalised
     least squares over what every wave said about every node, with the whole at 1 and nothing below 0. LLE's
     pairs are then brought to agree on attributes and joined as usual. Groups without reports are left out.
 

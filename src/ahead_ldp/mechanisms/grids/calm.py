@@ -30,9 +30,9 @@ class CALM(Mechanism):
     name: ClassVar[str] = "calm"
     idea: ClassVar[str] = "whole marginals of a few attributes"
     source: ClassVar[str] = "Zhang et al., CCS 2018"
-    users: int = 1_000_000
+    users: int = 1_000_000  # where nobody declares how many will come
     theta: float = 0.001  # of squared error, as published (ZWLHC18; docs/methods/grids/calm.md)
-    max_cells: int = 2**16
+    max_cells: int = 2**16  # of a question: bounds the work and the reports
 
     def __post_init__(self) -> None:
         """Refuse choices that are none."""

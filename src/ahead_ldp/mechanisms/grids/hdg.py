@@ -28,7 +28,7 @@ _GRAIN = 2**30  # in units of 2^-30 machines agree on a question (docs/architect
 class _Grids(Mechanism):
     """What TDG and HDG share: one wave, a group of equal share for each grid."""
 
-    users: int = 1_000_000
+    users: int = 1_000_000  # where nobody declares how many will come
     oracle: str = "oue"
     rounding: str = "power_of_two"
     update: str = "published"

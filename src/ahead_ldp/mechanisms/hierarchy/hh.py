@@ -23,7 +23,7 @@ class HH(FullTrees):
     idea: ClassVar[str] = "a full tree with constrained inference"
     source: ClassVar[str] = "Cormode et al., VLDB 2019"
     most_attributes: ClassVar[int | None] = 1
-    fanout: int = 4
+    fanout: int = 4  # CKS19
 
     @classmethod
     def paper(cls, epsilon: float | str | Fraction) -> Self:

@@ -79,7 +79,7 @@ class HIO(FullTrees):
     name: ClassVar[str] = "hio"
     idea: ClassVar[str] = "a full tree, minimal covers, no consistency"
     source: ClassVar[str] = "Wang et al., SIGMOD 2019"
-    fanout: int = 5
+    fanout: int = 5  # WDZ+19
 
     @classmethod
     def paper(cls, epsilon: float | str | Fraction) -> Self:

@@ -45,8 +45,8 @@ class PriPL(Mechanism):
     source: ClassVar[str] = "Wang et al., VLDB 2024"
     users: int | None = None
     alpha: float = 0.2  # as published (WYHM24; docs/methods/piecewise/pripl.md)
-    segments: int = 32
-    slots: int = 12
+    segments: int = 32  # docs/methods/piecewise/pripl.md
+    slots: int = 12  # docs/methods/piecewise/pripl.md: few groups lose little
     eta: float = 0.04  # as published (WYHM24 Sec. 4.2)
     oracle: str = "best"
     estimator: str = "joint"

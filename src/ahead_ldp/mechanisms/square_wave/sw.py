@@ -28,7 +28,7 @@ class SW(Mechanism):
     most_attributes: ClassVar[int | None] = 1
     ordered_only: ClassVar[bool] = True
     smooth: bool = False
-    tolerance: float = 1e-3
+    tolerance: float = 1e-3  # LWLLS20
 
     def __post_init__(self) -> None:
         """Refuse a tolerance that would never stop."""
