@@ -17,7 +17,8 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 SLOW = Path(__file__).with_name("slow.tsv")
-LIMIT = 0.1  # seconds: one case of a test that takes longer, on idle cores, is slow
+BUDGET = 80.0  # seconds of all fast cases together, on idle cores: the quickest that fit into it are fast
+OVERHEAD = 0.004  # seconds of a case beside its own
 OUTSIDE = {"chromium", "engine", "fragile", "npm", "postgres", "small_disk"}  # fixtures: a program beside Python
 
 
@@ -69,16 +70,23 @@ class Recording:
         SLOW.write_text("".join(slow_lines(self.seconds)), "utf-8")
 
 
-def slow_lines(seconds: dict[str, float], limit: float = LIMIT) -> list[str]:
-    """The slow cases with their seconds, the slowest first; a test whose cases are all slow is one line."""
+def slow_lines(seconds: dict[str, float], budget: float = BUDGET) -> list[str]:
+    """The slow cases with their seconds, the slowest first; a test whose cases are all slow is one line.
+
+    Cases are fast from the quickest on, until they fill the budget.
+    """
     cases: dict[str, list[str]] = defaultdict(list)
-    for name in seconds:
+    fast, spent = set(), 0.0
+    for name in sorted(seconds, key=seconds.__getitem__):
         cases[name.partition("[")[0]].append(name)
+        spent += seconds[name] + OVERHEAD
+        if spent <= budget:
+            fast.add(name)
     found: list[tuple[float, str]] = []
     for test, names in cases.items():
-        slow = [name for name in names if seconds[name] > limit]
+        slow = [name for name in names if name not in fast]
         if slow and len(slow) == len(names):
             found.append((sum(seconds[name] for name in names), test))
         else:
             found += [(seconds[name], name) for name in slow]
-    return [f"{time:.1f}\t{name}\n" for time, name in sorted(found, key=lambda line: (-line[0], line[1]))]
+    return [f"{time:.2f}\t{name}\n" for time, name in sorted(found, key=lambda line: (-line[0], line[1]))]

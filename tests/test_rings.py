@@ -63,5 +63,5 @@ def test_what_is_recorded_as_slow_is_there():
 
 def test_slow_cases_stand_for_their_test_where_all_are_slow():
     seconds = {"a.py::one[x]": 2.0, "a.py::one[y]": 0.5, "a.py::two[x]": 1.0, "a.py::two[y]": 0.1, "a.py::three": 0.2}
-    assert slow_lines(seconds, 0.25) == ["2.5\ta.py::one\n", "1.0\ta.py::two[x]\n"]
-    assert slow_lines(seconds, 0.15)[-1] == "0.2\ta.py::three\n"
+    assert slow_lines(seconds, 0.35) == ["2.50\ta.py::one\n", "1.00\ta.py::two[x]\n"]
+    assert slow_lines(seconds, 0.15)[-1] == "0.20\ta.py::three\n"
