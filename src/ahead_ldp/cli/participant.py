@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,7 @@ from ahead_ldp.device.codes import Attribute
 from ahead_ldp.device.entries import LedgerRefused
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import QuestionRefused, ValueRefused
-from ahead_ldp.service.client import Offer, Transport, Unreachable, WithdrawalRefused
-from ahead_ldp.service.client.views import fetch_campaign
+from ahead_ldp.service.client import Offer, Unreachable, WithdrawalRefused
 
 
 @contextmanager
@@ -33,14 +32,15 @@ def ledger_at(path: Path) -> Iterator[Ledger]:
         raise ValueError(str(error)) from None
 
 
-def keep_names(ledger: Ledger, way: Transport, campaign: str, declared: Mapping[str, str], interactive: bool) -> None:
+def keep_names(ledger: Ledger, asked: Iterable[str], declared: Mapping[str, str], interactive: bool) -> dict[str, str]:
     """Know the owner's field behind every attribute of a campaign: as declared, as known, or as asked now."""
     for name, field in declared.items():
         ledger.keep_name(name, field)
     known = sorted(set(ledger.names().values()))  # of earlier campaigns: the attributes of one are different things
-    for name in fetch_campaign(way, campaign).schema.names:
+    for name in asked:
         if name not in ledger.names():
             ledger.keep_name(name, _own_name(name, known, interactive))
+    return ledger.names()
 
 
 def _own_name(attribute: str, known: Sequence[str], interactive: bool) -> str:

@@ -66,11 +66,9 @@ def respond(
     with participant.ledger_at(ledger or Path(typer.get_app_dir("ahead-ldp")) / "ledger.db") as book:
         if opt_in:
             book.opt_in()
-        way, signer = clients.HttpTransport(url), _signer(issuer, secret)
-        participant.keep_names(book, way, campaign, _pairs(field, "--field"), interactive=given is None)
-        lifetime = _pairs(limit, "--limit")
-        policy = clients.OwnerPolicy(max_epsilon, least_group=min_group, fields=book.names(), limits=lifetime)
-        client = clients.Client(way, book, policy, mirror=mirror, signer=signer, jitter_s=jitter)
+        names, lifetime = dict[str, str](), _pairs(limit, "--limit")
+        policy = clients.OwnerPolicy(max_epsilon, least_group=min_group, fields=names, limits=lifetime)
+        client = clients.Client(url, book, policy, mirror=mirror, signer=_signer(issuer, secret), jitter_s=jitter)
         if opt_out:
             client.opt_out()
             outcome = clients.Outcome(clients.Status.WIPED)
@@ -78,6 +76,8 @@ def respond(
             client.withdraw(campaign)
             outcome = clients.Outcome(clients.Status.WITHDRAWN)
         else:
+            asked = client.campaign(campaign).schema.names
+            names.update(participant.keep_names(book, asked, _pairs(field, "--field"), interactive=given is None))
             person = participant.Person(yes) if given is None else participant.Script(yes, given)
             outcome = _answer(client, campaign, person, jitter)
     return _shown(outcome)
