@@ -28,7 +28,8 @@ LAYERS = [
 STANDARD_LIBRARY_ONLY = "device"
 FORBIDDEN_ON_DEVICE = {"random", "numpy"}  # a device draws from the operating system
 MAY_LOAD_BY_NAME = {"__init__", "cli"}  # their parts are loaded on use
-REGISTRY = "ahead_ldp.schema.registry"  # what is registered is loaded on use
+# What is registered is loaded on use; an estimate finds the pictures, layers above it, when one is asked for.
+BY_NAME = {"ahead_ldp.schema.registry", "ahead_ldp.estimates.estimate"}
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def imported_names(module: str, path: Path, node: ast.AST) -> Iterator[str]:
             yield ".".join([*base, *filter(None, [node.module]), alias.name])
     elif isinstance(node, ast.Call):
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if called in {"import_module", "__import__"} and top(module) not in MAY_LOAD_BY_NAME and module != REGISTRY:
+        if called in {"import_module", "__import__"} and top(module) not in MAY_LOAD_BY_NAME and module not in BY_NAME:
             given = node.args[0] if node.args else None
             literal = given.value if isinstance(given, ast.Constant) else None
             name = literal if isinstance(literal, str) else PACKAGE  # unreadable: taken as our own

@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ahead_ldp.estimates import pictures
-
 if TYPE_CHECKING:
     from ahead_ldp.api import collect, simulate
     from ahead_ldp.device.codes import Attribute, Schema
@@ -46,8 +44,6 @@ _HOMES = {
     "schema.workloads": ("Workload",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-
-pictures.register(lambda: import_module("ahead_ldp.plots"))
 
 
 def __getattr__(name: str) -> Any:

@@ -20,8 +20,9 @@ from ahead_ldp.engines.spark_holding import answer_frame, read_frame
 from ahead_ldp.engines.spark_session import spark_map
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.research.experiments import journal
+from ahead_ldp.research.experiments.measuring import run_cell
 from ahead_ldp.research.experiments.plan import Cell, Data
-from ahead_ldp.research.experiments.running import run_cells_on_spark, run_here
+from ahead_ldp.research.experiments.running import run_cells_on_spark
 from ahead_ldp.schema.attributes import as_schema
 from tests.engines.examples import SIZES, as_reports, asked_of, by_digest, naive_tally, some_reports, write
 
@@ -281,7 +282,7 @@ def test_a_plan_of_experiments_gives_the_same_outcomes_on_spark(engine, tmp_path
     path = tmp_path / "journal.jsonl"
     problems = run_cells_on_spark([*cells, gone], path, 2, session=engine.session)
     found = journal.read(path)
-    assert {key: outcome.rows for key, outcome in found.items()} == {k: o.rows for k, o in run_here(cells).items()}
+    assert {key: outcome.rows for key, outcome in found.items()} == {cell.key: run_cell(cell).rows for cell in cells}
     assert list(problems.failed) == [gone.id]
     before = path.read_bytes()
     run_cells_on_spark(cells, path, 2, session=engine.session)  # nothing is left to do

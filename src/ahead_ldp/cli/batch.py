@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from ahead_ldp.cli import inputs
 from ahead_ldp.cli.options import (
-    DeclaredBriefly,
+    Declared,
     Epsilon,
     File,
-    SettingsBriefly,
+    Settings,
     Text,
     argument,
     check_engine,
@@ -47,9 +47,9 @@ def start(
     *,
     epsilon: Epsilon,
     users: Annotated[int, option("--users", "N", "How many people will take part.")],
-    declared: DeclaredBriefly,
+    declared: Declared,
     method: Annotated[Text, option("--method", "M", "See `ahead methods`; left out, the best.")] = None,
-    settings: SettingsBriefly,
+    settings: Settings,
 ) -> Shown:
     """Begin a campaign in batch: a directory with its first questions."""
     schema = inputs.declared_schema(declared)

@@ -24,7 +24,7 @@ def compare(
     dataset: Annotated[Text, option("--dataset", "NAME", "Or a data set or shape of `ahead datasets`.")] = None,
     columns: options.Columns = None,
     buckets: Annotated[Text, option("--buckets", "D[,D...]", "Codes of each attribute.")] = None,
-    declared: options.DeclaredBriefly,
+    declared: options.Declared,
     users: Annotated[Text, option("--users", "N[,N...]", "Drawn from the data; left out, everybody once.")] = None,
     method: Annotated[Text, option("--method", "M[,M...]", "M, M:paper or M:strong; left out, all that fit.")] = None,
     repeats: options.Repeats = 10,
@@ -73,7 +73,7 @@ def _measure(figure: plans.Figure, folder: Path, jobs: int) -> results.Measured:
     return results.Measured.of(figure.cells, journal.read(path))
 
 
-def _read(path: Path, source: options.Source, declared: options.DeclaredBriefly) -> plans.Data:
+def _read(path: Path, source: options.Source, declared: options.Declared) -> plans.Data:
     """People of a file."""
     records = inputs.read_records(path, source, inputs.declared_schema(declared))
     schema, n = records.schema, len(records.codes)

@@ -1,7 +1,7 @@
 """Own modules that a command's file imports, loaded when the command runs: its help is quick and needs no extra.
 
 While a file is imported inside ``put_off``, what it imports of ours as modules (``from ahead_ldp.engines import runs``)
-is a stand-in. ``load`` forgets all stand-ins, imports the modules as always, and puts them in place.
+is a stand-in. ``load`` forgets all of them and imports the modules as always; a stand-in then passes on to its module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 _PROGRAM = "ahead_ldp.cli"
-_REAL: set[str] = set()  # modules of the program that stand for themselves: options are read from them
+_REAL: set[str] = set()  # modules that are imported as always
 
 
 class _StandIn(ModuleType):
@@ -25,7 +25,7 @@ class _StandIn(ModuleType):
     """
 
     def __getattr__(self, name: str) -> object:
-        if name.startswith("__") or not self.__name__.startswith(_PROGRAM):
+        if name.startswith("__") or not (self.__name__ in _REAL or self.__name__.startswith(_PROGRAM)):
             raise AttributeError(f"{self.__name__} is not loaded yet, and has no {name!r}")
         return getattr(real(self.__name__), name)
 
@@ -72,10 +72,8 @@ def real(name: str) -> ModuleType:
 def load() -> None:
     """Import what stand-ins stand for."""
     names = [name for name, module in sys.modules.items() if isinstance(module, _StandIn)]
+    _REAL.update(names)
     for name in names:
         del sys.modules[name]
-    modules = {name: import_module(name) for name in names}
-    for program in [m for name, m in sys.modules.items() if name.startswith(_PROGRAM)]:
-        for name, value in list(vars(program).items()):
-            if isinstance(value, _StandIn):
-                setattr(program, name, modules.get(value.__name__) or import_module(value.__name__))
+    for name in names:
+        import_module(name)

@@ -61,13 +61,6 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredBriefly(Declared):
-    """The same with a shorter help."""
-
-    attribute: Annotated[Texts, option("--attribute", "SPEC", "One attribute, such as pay=real,0,500000,512.")] = None
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """Which columns of a file, and what their values are."""
 
@@ -92,13 +85,6 @@ class Settings:
 
     def __str__(self) -> str:
         return "paper" if self.paper else "strong" if self.strong else "default"
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsBriefly(Settings):
-    """The same with a shorter help."""
-
-    strong: Annotated[bool, flag("--strong", "The strongest known settings.")] = False
 
 
 def at_least(least: int, **numbers: int) -> None:

@@ -7,10 +7,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ahead_ldp.research.evaluation import Spread
+from typing import Any
 
 
 def note(text: str) -> None:
@@ -70,7 +67,7 @@ class Shown:
         return self.code
 
 
-def error_text(spread: Spread) -> str:
+def error_text(spread: Any) -> str:
     """A mean squared error with half the width of its 95 % interval; alone where it was measured once."""
     if spread.ci95 is None:
         return f"{spread.mean:.2e}"

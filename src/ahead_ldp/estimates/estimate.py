@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.device.canonical import Record, canonical_bytes
 from ahead_ldp.device.codes import Attribute, Schema
-from ahead_ldp.estimates import pictures as drawing
 from ahead_ldp.estimates.answers import Answers, Backend, frame, text_table
 from ahead_ldp.estimates.bands import normal_draws
 from ahead_ldp.estimates.origin import Origin
@@ -262,7 +262,7 @@ class Estimate(ABC):
 
     def plot(self, *attributes: str, **options: Any) -> Any:
         """A picture of one or two attributes, as a matplotlib Figure; see ``figures.plot_estimate``."""
-        return drawing.figures().plot_estimate(self, *attributes, **options)
+        return import_module("ahead_ldp.plots").plot_estimate(self, *attributes, **options)  # layers above, loaded here
 
     def attach(self, provenance: Origin) -> Self:
         """This estimate with its provenance, which the driver of a run knows."""

@@ -1,7 +1,5 @@
 """The NumPy arrays that the package speaks of: codes and counts, shares, marks, packed reports."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

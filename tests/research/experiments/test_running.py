@@ -20,7 +20,7 @@ from ahead_ldp.research.experiments.measuring import draw_queries, prepare, run_
 from ahead_ldp.research.experiments.paper import FIGURES, FULL, QUICK, make_plan
 from ahead_ldp.research.experiments.plan import Cell, Data, all_cells, rng_of
 from ahead_ldp.research.experiments.results import Measured, count, write_tables
-from ahead_ldp.research.experiments.running import Problems, estimate, run_cells, run_here, seconds
+from ahead_ldp.research.experiments.running import Problems, estimate, run_cells, seconds
 from ahead_ldp.research.experiments.unprocessed import UnprocessedAHEAD
 
 ZIPF = Data("zipf", (64,), 20_000)
@@ -148,7 +148,7 @@ def test_resumed_runs_and_other_numbers_of_jobs_give_the_same_bytes(tmp_path):
     again = (cut / "j.jsonl").read_bytes()
     run_cells(cells, cut / "j.jsonl", 1)
     assert (cut / "j.jsonl").read_bytes() == again  # nothing is run twice
-    here = run_here(cells[:2])
+    here = {cell.key: run_cell(cell) for cell in cells[:2]}
     assert [here[c.key].rows for c in cells[:2]] == [journal.read(whole / "j.jsonl")[c.key].rows for c in cells[:2]]
 
 

@@ -162,11 +162,6 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def run_here(cells: Sequence[Cell]) -> dict[str, Outcome]:
-    """Run cells in this process, without a journal: outcomes by key."""
-    return {cell.key: run_cell(cell) for cell in cells}
-
-
 def seconds(cell: Cell) -> float:
     """Estimated processor seconds of all repetitions of a cell."""
     return 0.002 + cell.repeats * (_repetition(cell) if cell.method != "Uni" else 1e-4)
