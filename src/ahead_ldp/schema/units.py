@@ -144,7 +144,7 @@ def _decode_column(attribute: Attribute, codes: Ints, rng: Generator) -> NDArray
         return objects
     if attribute.kind in _DTYPES:
         values: NDArray[Any] = whole.astype(_DTYPES[attribute.kind])
-        values[absent] = np.datetime64("NaT")
+        values[absent] = np.array("NaT", values.dtype)
         return values
     return np.where(absent, np.nan, whole) if absent.any() else whole
 
