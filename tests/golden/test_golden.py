@@ -37,7 +37,6 @@ RESTATED = ("sw", "privnud")
 ANOTHER_NUMPY = "another NumPy may draw other numbers from a seed"
 ELSEWHERE = {"environment", "run"}  # where and with what something was computed
 TIMES = {"opened_at", "closes_at"}
-SERVICE = pytest.mark.xdist_group("golden service")
 
 
 def read_lines(path):
@@ -259,7 +258,6 @@ def told_differences(found, expected, without=frozenset()):
     return lines
 
 
-@SERVICE
 def test_an_open_campaign_goes_on(service, kept, tmp_path):
     """The server says what it said, takes the report that a device kept, closes the wave, and asks what it asked."""
     folder, server, about = service
@@ -279,7 +277,6 @@ def test_an_open_campaign_goes_on(service, kept, tmp_path):
     assert all(check["matched"] for check in said_json("audit", f"{server.url}/v1/campaigns/{name}")["checks"])
 
 
-@SERVICE
 @pytest.mark.parametrize("key", ["finished", "draft"])
 def test_a_campaign_that_waits_or_has_ended_is_shown(service, kept, key):
     _, server, about = service
@@ -287,13 +284,11 @@ def test_a_campaign_that_waits_or_has_ended_is_shown(service, kept, key):
     assert told_differences(golden.shown(server, about["campaigns"][key], about["asked"].get(key)), expected) == []
 
 
-@SERVICE
 def test_the_events_are_still_the_beginning_of_the_chain(service):
     _, server, about = service
     assert server.get("/events")[: len(about["events"])] == about["events"]
 
 
-@SERVICE
 def test_a_finished_campaign_is_exported_and_recounted(service, kept, tmp_path):
     _, server, about = service
     name, out = about["campaigns"]["finished"], tmp_path / "exported"
@@ -304,7 +299,6 @@ def test_a_finished_campaign_is_exported_and_recounted(service, kept, tmp_path):
     assert {(t.pop("wave"), t.pop("group")): t for t in counted} == expected
 
 
-@SERVICE
 def test_an_enrolled_person_gets_a_token_and_answers(service, kept, tmp_path):
     folder, server, about = service
     name = about["campaigns"]["tokens"]
@@ -322,7 +316,6 @@ def test_an_enrolled_person_gets_a_token_and_answers(service, kept, tmp_path):
     assert (results["state"], results["people"]) == ("finished", about["office"]["used"] + 1)
 
 
-@SERVICE
 def test_a_backup_is_restored(service, tmp_path):
     """As a new epoch: what was kept goes on, what had ended is whole."""
     folder, _, about = service
