@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ahead_ldp.device.campaign import Campaign, campaign_record
+from ahead_ldp.device.campaign import Campaign, campaign_record, wave_record
 from ahead_ldp.device.canonical import Record, canonical_bytes, digest, parse_canonical
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text, exact_epsilon
 from ahead_ldp.mechanisms import make_mechanism, mechanism_from_record
+from ahead_ldp.mechanisms.recorded.recorded import Recorded
+from ahead_ldp.protocol import mechanism as protocol
 from ahead_ldp.protocol.mechanism import Mechanism, Tallies, tally_from_record
-from ahead_ldp.protocol.session import Session, replay
+from ahead_ldp.protocol.session import NOTHING, ReplayMismatch, Session, replay
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.store.interface import Store
-from ahead_ldp.service.store.rows import NewQuestion, NewWave, QuestionRow, WaveRow
+from ahead_ldp.service.store.rows import FrozenGroup, NewQuestion, NewWave, QuestionRow, WaveRow
+
+WAYS_OUT = (
+    "finish the campaign here, on what was counted, or let the version of the program that opened it ask the next "
+    "questions: both keep every report"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """What was agreed: the campaign's record and the mechanism that it names."""
+    """What was agreed: the campaign's record, and the mechanism that it names if this program has it.
+
+    Reports are taken, counted and published by the stored questions alone. The mechanism says what is asked next, and
+    makes the estimate that the campaign was announced with.
+    """
 
     campaign: Campaign
-    mechanism: Mechanism
+    named: Mechanism | None
+    gone: str = ""  # why this program does not have the mechanism
 
     @classmethod
     def of(cls, campaign: Campaign) -> Terms:
@@ -40,6 +53,14 @@ class Terms:
             raise ValueError("expected closing.reports to be at least the minimum")
         return cls(campaign, mechanism)
 
+    @classmethod
+    def stored(cls, campaign: Campaign) -> Terms:
+        """The terms of a campaign that was accepted before, whatever has become of its method since."""
+        try:
+            return cls.of(campaign)
+        except Exception as error:  # whatever a method does that has changed: its campaign goes on without it
+            return cls(campaign, None, _reason(error))
+
     @property
     def digest(self) -> str:
         """The name of the campaign."""
@@ -50,16 +71,38 @@ class Terms:
         """The attributes."""
         return self.campaign.schema
 
-    def session(self, stored: Sequence[QuestionRow] = ()) -> Session:
-        """The session behind the stored waves, every question recomputed and compared with its stored bytes."""
-        waves: list[dict[str, bytes]] = []
-        history: list[Tallies] = []
-        for number in sorted({row.wave for row in stored}):
-            rows = [row for row in stored if row.wave == number]
-            waves.append({row.group: row.record for row in rows})
-            if all(row.tally is not None for row in rows):
-                history.append(stored_tallies(rows))
-        return replay(self.mechanism, self.schema, waves, history, self.digest)
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism; ``ReplayMismatch`` where this program does not have it."""
+        if self.named is None:
+            raise ReplayMismatch(self.gone)
+        return self.named
+
+    def session(self, stored: Sequence[QuestionRow] = (), tallies: Tallies | None = None) -> Session:
+        """The session behind the stored waves, every question recomputed and compared with its stored bytes.
+
+        ``tallies`` are those of the last wave, if it is counted and not frozen yet. What a method cannot compute, or
+        computes otherwise than is stored, is a ``ReplayMismatch``.
+        """
+        waves, history = _asked_and_told(stored)
+        try:
+            session = replay(self.mechanism, self.schema, waves, history, self.digest)
+            if tallies is not None:
+                session.tell(tallies)
+        except ReplayMismatch:
+            raise
+        except Exception as error:  # a method that fails on what another version asked is none that asked it
+            raise ReplayMismatch(_reason(error)) from error
+        return session
+
+    def stored_session(self, stored: Sequence[QuestionRow]) -> Session:
+        """The session of the stored questions as they are: no method is run."""
+        waves, history = _asked_and_told(stored)
+        method = Recorded.of(self.campaign.record["method"], self.schema, self.campaign.groups, waves, self.digest)
+        session = Session(method, self.schema, self.digest)
+        for tallies in history:
+            session.tell(tallies)
+        return session
 
     def questions(self, session: Session) -> list[Record]:
         """The open questions of a session, in the order of the campaign's groups."""
@@ -76,6 +119,44 @@ class Terms:
 def stored_tallies(rows: Sequence[QuestionRow]) -> Tallies:
     """The tallies of a frozen wave."""
     return {r.group: tally_from_record(parse_canonical(r.tally), r.digest) for r in rows if r.tally is not None}
+
+
+def frozen_digest(campaign: str, stored: Sequence[QuestionRow]) -> str:
+    """The end of the public chain, from the bytes of the frozen tallies alone."""
+    end = NOTHING
+    for rows in _by_wave(stored):
+        if any(row.tally is None for row in rows):
+            break
+        end = frozen_after(campaign, end, rows)
+    return end
+
+
+def frozen_after(campaign: str, before: str, groups: Sequence[QuestionRow | FrozenGroup]) -> str:
+    """The chain one wave further."""
+    tallies = {g.group: hashlib.sha256(g.tally).hexdigest() for g in groups if g.tally is not None}
+    return protocol.frozen_digest(campaign, before, tallies)
+
+
+def wave_bytes(campaign: str, number: int, questions: Sequence[bytes]) -> bytes:
+    """The canonical bytes of a wave, put together from those of its questions, which are not read for it."""
+    head, tail = canonical_bytes(wave_record(campaign, number, [])).split(b"[]")
+    return b"".join([head, b"[", b",".join(questions), b"]", tail])
+
+
+def _by_wave(stored: Sequence[QuestionRow]) -> list[list[QuestionRow]]:
+    return [[row for row in stored if row.wave == number] for number in sorted({row.wave for row in stored})]
+
+
+def _asked_and_told(stored: Sequence[QuestionRow]) -> tuple[list[dict[str, bytes]], list[Tallies]]:
+    """The questions of every wave by group, and the tallies of those that are frozen."""
+    waves = _by_wave(stored)
+    frozen = [rows for rows in waves if all(row.tally is not None for row in rows)]
+    return [{row.group: row.record for row in rows} for rows in waves], [stored_tallies(rows) for rows in frozen]
+
+
+def _reason(error: Exception) -> str:
+    """Why a method cannot be run, in one line: our own errors speak for themselves, others by their class."""
+    return str(error) if isinstance(error, ValueError) else f"the method fails with {type(error).__name__}"
 
 
 def draft(request: Mapping[str, Any]) -> Terms:

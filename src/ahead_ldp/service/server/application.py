@@ -17,6 +17,7 @@ from ahead_ldp.service.server.cors import Cors, parse_origins
 from ahead_ldp.service.server.headers import SECURITY_HEADERS
 from ahead_ldp.service.server.ingest import Ingest
 from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
+from ahead_ldp.service.server.published import known_wave, send_wave
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store.interface import StoreError
 
@@ -79,7 +80,9 @@ class Application:
         try:
             self.limit.check(scope)
             check_length(scope, self.service.settings.max_body_bytes)
-            if self.pages is not None and not path.startswith("/v1/") and path != "/metrics":
+            if (wave := known_wave(self.service.directory, scope)) is not None:
+                await send_wave(wave, scope, guarded)
+            elif self.pages is not None and not path.startswith("/v1/") and path != "/metrics":
                 await self.pages(scope, body, guarded)
             else:
                 await self.control(scope, body, guarded)
@@ -138,6 +141,7 @@ class Application:
         try:
             self.flush_counters()
             self.jobs.run()
+            self.service.metrics.mismatches.set(len(self.jobs.auditor.gone))
             self.service.metrics.rounds.inc()
         except StoreError:
             LOGGER.error("store_unavailable", exc_info=True)
