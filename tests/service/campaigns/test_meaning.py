@@ -351,3 +351,11 @@ def test_progress_says_nothing_where_there_is_nothing_to_say(service):
     campaign = in_the_middle(service)
     service.app.round()
     assert "notice" not in json.loads(get(service, campaign, "/progress").content)
+
+
+def test_readers_of_a_wave_are_limited_like_all_others(tmp_path):
+    with bench(tmp_path, rate_per_s=0.001, rate_burst=8) as service:
+        campaign = service.opened()  # two requests
+        answers = [service.call("GET", f"/campaigns/{campaign}/waves/1", "public") for _ in range(8)]
+        assert [answer.status_code for answer in answers] == [200] * 6 + [429] * 2
+        assert problem(answers[-1]) == "too_many_requests"

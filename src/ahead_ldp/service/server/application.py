@@ -64,6 +64,10 @@ class Application:
         return self.ingest
 
     async def _control(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wave = known_wave(self.service.directory, scope)
+        if wave is not None and self.limit.lets_in(scope):
+            await send_wave(wave, scope, send, self.headers)
+            return
         started = False
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
@@ -80,9 +84,7 @@ class Application:
         try:
             self.limit.check(scope)
             check_length(scope, self.service.settings.max_body_bytes)
-            if (wave := known_wave(self.service.directory, scope)) is not None:
-                await send_wave(wave, scope, guarded)
-            elif self.pages is not None and not path.startswith("/v1/") and path != "/metrics":
+            if self.pages is not None and not path.startswith("/v1/") and path != "/metrics":
                 await self.pages(scope, body, guarded)
             else:
                 await self.control(scope, body, guarded)

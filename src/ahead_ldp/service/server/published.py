@@ -7,11 +7,13 @@ look-up and a write, however large the wave is; who has it already is told so.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ahead_ldp.service.campaigns.directory import Directory, Published
 from ahead_ldp.service.server.limits import Scope, Send
 
 IMMUTABLE = "public, max-age=31536000, immutable"
+_IMMUTABLE = IMMUTABLE.encode()
 _WAVE = re.compile(r"/v1/campaigns/([0-9a-f]{64})/waves/([1-9][0-9]{0,4})")
 
 
@@ -32,12 +34,14 @@ def is_same(wave: Published, if_none_match: str | None) -> bool:
     return "*" in tags or wave.etag in tags
 
 
-async def send_wave(wave: Published, scope: Scope, send: Send) -> None:
-    """Answer with the wave, or that it is the same."""
+async def send_wave(wave: Published, scope: Scope, send: Send, more: Sequence[tuple[bytes, bytes]]) -> None:
+    """Answer with the wave, or that it is the same; ``more`` are the headers of every answer."""
     asked = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"if-none-match"), None)
-    same, body = is_same(wave, asked), wave.body
-    lines = [(name.encode(), value.encode()) for name, value in headers(wave).items()]
-    if not same:
-        lines += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": 304 if same else 200, "headers": lines})
-    await send({"type": "http.response.body", "body": b"" if same else body})
+    lines = [(b"etag", wave.etag.encode()), (b"cache-control", _IMMUTABLE), *more]
+    if asked is not None and is_same(wave, asked):
+        await send({"type": "http.response.start", "status": 304, "headers": lines})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    lines += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(wave.body))]
+    await send({"type": "http.response.start", "status": 200, "headers": lines})
+    await send({"type": "http.response.body", "body": wave.body})
