@@ -10,6 +10,7 @@ import pytest
 from ahead_ldp.device.campaign import wave_record
 from ahead_ldp.device.canonical import canonical_bytes, parse_canonical
 from ahead_ldp.engines.archive import estimate_from_record
+from ahead_ldp.mechanisms import EARLIER, MECHANISMS
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.oracles import make_oracle
 from ahead_ldp.protocol.mechanism import Question
@@ -209,6 +210,55 @@ def test_a_stored_question_that_was_changed_is_an_alarm_too(service, monkeypatch
         assert "not the stored ones" in get(new, campaign, "/progress").json()["notice"]
         assert new.close(campaign, 2)["result"]["campaign_state"] == "review"
         assert people(new, campaign) == 110
+
+
+# Versions beside each other.
+
+
+def newer(**numbers):
+    """The same method one version further, with other questions if that is the version."""
+    run = other_questions if "version" in numbers else ORIGINAL
+    return type("AHEAD", (AHEAD,), {"run": run, "__slots__": (), "__module__": __name__, **numbers})
+
+
+def test_a_campaign_goes_on_by_the_version_that_it_names(service, monkeypatch):
+    """Beside it new campaigns get the new version; neither knows of the other."""
+    campaign = in_the_middle(service)
+    monkeypatch.setitem(MECHANISMS, "ahead", newer(version=2))
+    monkeypatch.setitem(EARLIER, "ahead/1/1", AHEAD)
+    with restarted(service) as new:
+        while new.state(campaign)["state"] == "open":
+            number = new.state(campaign)["wave"]
+            new.answer(campaign, number, ages(60, seed=number))
+            new.close(campaign, number)
+        results = get(new, campaign, "/results").json()
+        assert (results["state"], results["complete"]) == ("finished", True)
+        other = new.opened(title="new")
+        assert parse_canonical(get(new, other, "").content)["method"]["version"] == 2
+        asked = {name: parse_canonical(new.store.questions(name, 1)[0].record)["oracle"] for name in (campaign, other)}
+        assert asked[campaign] != asked[other]
+        for _ in range(3):
+            new.app.round()
+        assert alarms(new) == []
+
+
+def test_a_campaign_is_read_by_the_version_of_the_estimate_that_it_names(service, monkeypatch):
+    campaign = service.opened()
+    service.run(campaign, ages(60))
+    before = get(service, campaign, "/results").json()["attributes"]
+    second = newer(estimate_version=2)
+    monkeypatch.setitem(MECHANISMS, "ahead", second)
+    monkeypatch.setitem(EARLIER, "ahead/1/1", AHEAD)
+    with restarted(service) as new:
+        assert get(new, campaign, "/results").json()["attributes"] == before
+        assert type(new.service.directory.terms(campaign).mechanism) is AHEAD
+        record = parse_canonical(get(new, campaign, "/tallies").content)
+        assert type(estimate_from_record(record, "newest").provenance.mechanism) is second
+        other = new.opened(title="new")
+        assert parse_canonical(get(new, other, "").content)["method"]["estimate_version"] == 2
+        assert type(new.service.directory.terms(other).mechanism) is second
+        new.run(other, ages(60))
+        assert new.state(other)["state"] == "finished"
 
 
 # The auditor.
