@@ -3,6 +3,7 @@
 import hashlib
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,8 +201,7 @@ def test_a_stored_question_that_was_changed_is_an_alarm_too(service, monkeypatch
         for i, row in enumerate(found):
             if row.wave == 2:
                 record = parse_canonical(row.record) | {"tallies": "0" * 64}
-                found[i] = type(row)(row.wave, row.group, row.digest, canonical_bytes(record), row.state, row.n,
-                                     row.tally, row.reports_digest)  # fmt: skip
+                found[i] = replace(row, record=canonical_bytes(record))
         return found
 
     monkeypatch.setattr(type(service.store), "questions", tampered)
