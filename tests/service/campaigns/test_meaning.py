@@ -15,6 +15,7 @@ from ahead_ldp.mechanisms import EARLIER, MECHANISMS
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.oracles import make_oracle
 from ahead_ldp.protocol.mechanism import Question
+from ahead_ldp.service.campaigns import campaign as campaigns
 from ahead_ldp.service.campaigns import directory
 from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.dashboard.login import COOKIE
@@ -210,6 +211,17 @@ def test_a_stored_question_that_was_changed_is_an_alarm_too(service, monkeypatch
         assert "not the stored ones" in get(new, campaign, "/progress").json()["notice"]
         assert new.close(campaign, 2)["result"]["campaign_state"] == "review"
         assert people(new, campaign) == 110
+
+
+def test_devices_never_wait_for_a_method(service, monkeypatch):
+    """What a device needs is read in a fresh process without a method being looked for, let alone run."""
+    campaign, looked_for = in_the_middle(service), []
+    monkeypatch.setattr(campaigns, "mechanism_from_record", looked_for.append)
+    with restarted(service) as new:
+        for path in PUBLIC:
+            assert new.call("GET", f"/campaigns/{campaign}{path}", "public").status_code == 200
+        assert new.answer(campaign, 2, ages(20, seed=7)) == 20
+        assert looked_for == []
 
 
 # Versions beside each other.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ahead_ldp.device.campaign import Campaign, campaign_record, wave_record
@@ -27,39 +28,32 @@ WAYS_OUT = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Terms:
-    """What was agreed: the campaign's record, and the mechanism that it names if this program has it.
+    """What was agreed: the campaign's record, and the mechanism that it names, as long as this program has it.
 
     Reports are taken, counted and published by the stored questions alone. The mechanism says what is asked next, and
-    makes the estimate that the campaign was announced with.
+    makes the estimate that the campaign was announced with; it is not looked for before that.
     """
 
     campaign: Campaign
-    named: Mechanism | None
-    gone: str = ""  # why this program does not have the mechanism
 
     @classmethod
     def of(cls, campaign: Campaign) -> Terms:
-        """The terms behind a campaign whose method exists here and agrees with it; else a ``ValueError``."""
-        mechanism = mechanism_from_record(campaign.record["method"])
-        groups = tuple((g.id, g.share) for g in mechanism.groups(campaign.schema))
-        if groups != campaign.groups:
-            raise ValueError("expected groups to be the method's, in order")
-        if exact_epsilon(mechanism.epsilon) != campaign.epsilon:
-            raise ValueError("expected epsilon to be the method's")
+        """The terms behind a new campaign, whose method exists here and agrees with it; else a ``ValueError``."""
+        _named_mechanism(campaign)
         closing = campaign.record["closing"]
         if closing["kind"] == "reports" and closing["reports"] < campaign.minimum:
             raise ValueError("expected closing.reports to be at least the minimum")
-        return cls(campaign, mechanism)
+        return cls(campaign)
 
-    @classmethod
-    def stored(cls, campaign: Campaign) -> Terms:
-        """The terms of a campaign that was accepted before, whatever has become of its method since."""
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism; ``ReplayMismatch`` where this program does not have it, or not as it was."""
         try:
-            return cls.of(campaign)
+            return _named_mechanism(self.campaign)
         except Exception as error:  # whatever a method does that has changed: its campaign goes on without it
-            return cls(campaign, None, _reason(error))
+            raise ReplayMismatch(_reason(error)) from error
 
     @property
     def digest(self) -> str:
@@ -70,13 +64,6 @@ class Terms:
     def schema(self) -> Schema:
         """The attributes."""
         return self.campaign.schema
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism; ``ReplayMismatch`` where this program does not have it."""
-        if self.named is None:
-            raise ReplayMismatch(self.gone)
-        return self.named
 
     def session(self, stored: Sequence[QuestionRow] = (), tallies: Tallies | None = None) -> Session:
         """The session behind the stored waves, every question recomputed and compared with its stored bytes.
@@ -114,6 +101,16 @@ class Terms:
         questions = tuple(NewQuestion(r["group"], digest(r), canonical_bytes(r)) for r in self.questions(session))
         seconds = self.campaign.record["closing"].get("seconds")
         return NewWave(session.number, questions, None if seconds is None else now + seconds)
+
+
+def _named_mechanism(campaign: Campaign) -> Mechanism:
+    mechanism = mechanism_from_record(campaign.record["method"])
+    groups = tuple((g.id, g.share) for g in mechanism.groups(campaign.schema))
+    if groups != campaign.groups:
+        raise ValueError("expected groups to be the method's, in order")
+    if exact_epsilon(mechanism.epsilon) != campaign.epsilon:
+        raise ValueError("expected epsilon to be the method's")
+    return mechanism
 
 
 def stored_tallies(rows: Sequence[QuestionRow]) -> Tallies:

@@ -80,7 +80,7 @@ class Directory:
             row = self.store.campaign(check_digest(campaign, "campaign"))
         except (ValueError, NotFound):
             raise Problem("not_found", "no such campaign") from None
-        terms = self._terms[campaign] = Terms.stored(Campaign.from_bytes(row.record, campaign))
+        terms = self._terms[campaign] = Terms(Campaign.from_bytes(row.record, campaign))
         return terms
 
     def cached_target(self, key: bytes) -> Target | None:
