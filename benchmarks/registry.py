@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks import ahead, batch, devices, growth, imports, methods, oracles, peers, service, stores
+from benchmarks import ahead, batch, devices, growth, imports, methods, oracles, peers, service, stores, waves
 from benchmarks.measuring import Section, Sizes
 
 BENCHMARKS: dict[str, Callable[[Sizes], Section]] = {
@@ -18,4 +18,5 @@ BENCHMARKS: dict[str, Callable[[Sizes], Section]] = {
     "batch": batch.run,
     "store": stores.run,
     "service": service.run,
+    "waves": waves.run,
 }

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ahead_ldp.engines import archive, campaigns
+from ahead_ldp.engines.archive import load
 from ahead_ldp.engines.campaigns import (
     advance,
     all_questions,
@@ -19,10 +20,11 @@ from ahead_ldp.engines.collection import draw_groups
 from ahead_ldp.engines.local import LOCAL
 from ahead_ldp.engines.runs import collect_run, read_run
 from ahead_ldp.engines.writer import ReportWriter
-from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.mechanisms import MECHANISMS, UnknownVersion
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.mechanisms.ahead.uniform import Uniform
 from ahead_ldp.protocol.session import ReplayMismatch
+from ahead_ldp.schema.workloads import point_workload
 from tests.support import make_mechanism, schema_of
 
 SCHEMA = schema_of(8)
@@ -256,3 +258,27 @@ def test_open_questions_go_by_digest(started):
     root, _ = started
     session = open_campaign(root)
     assert {a.group for a in open_questions(session).values()} == set(session.wave)
+
+
+def test_a_campaign_whose_method_is_gone_ends_on_what_was_counted(started, monkeypatch):
+    """The open wave is counted, nothing that was reported is lost, and the answers have intervals."""
+    root, members = started
+    send(root, members)
+    advance(root)
+    send(root, members)
+    waiting = sum(len(members[group]) for group in open_campaign(root).wave)
+    before = read_estimate(root)[0].provenance.people
+    monkeypatch.setattr(AHEAD, "version", 2)
+    for refused in (lambda: advance(root), lambda: read_estimate(root)):
+        with pytest.raises(UnknownVersion):
+            refused()
+    assert read_estimate(root, "stored")[0].provenance.people == before
+    closed = advance(root, reading="stored")
+    assert (closed.wave, closed.last, closed.result.reports) == (2, True, waiting)
+    estimate, waves, finished = read_estimate(root, "stored")
+    assert (estimate.provenance.people, waves, finished) == (before + waiting, 2, True)
+    kept = load(root / "estimate.json")  # the file has its questions with it
+    np.testing.assert_array_equal(kept.fingerprint(), estimate.fingerprint())
+    assert kept.answer(point_workload(SCHEMA)).interval()[1].min() < 0.5
+    monkeypatch.undo()
+    assert read_estimate(root)[1] == 2  # the program that has the method reads the same two waves, and goes on

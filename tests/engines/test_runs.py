@@ -8,6 +8,7 @@ import pytest
 
 from ahead_ldp.device.canonical import canonical_bytes, parse_canonical
 from ahead_ldp.engines.runs import collect_run, read_run
+from ahead_ldp.mechanisms import UnknownVersion
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.mechanisms.ahead.uniform import Uniform
@@ -161,3 +162,22 @@ def test_a_run_without_its_last_wave_is_refused(run):
     (run / "questions/3").rmdir()
     with pytest.raises(ValueError, match="finished run"):
         read_run(run)
+
+
+def test_a_run_is_read_without_its_method(run, monkeypatch):
+    """The stored questions and tallies are enough, whatever became of the method that asked them."""
+    own = read_run(run)
+    monkeypatch.setattr(AHEAD, "version", 2)
+    with pytest.raises(UnknownVersion, match="expected a version of the method ahead among 2, got 1"):
+        read_run(run)
+    read = read_run(run, recount=True, reading="stored")
+    assert (read.provenance.people, read.provenance.frozen) == (own.provenance.people, own.provenance.frozen)
+    low, high = read.ask("x = 101").interval()
+    assert low[0] <= 1 / 3 <= high[0]
+
+
+def test_a_run_without_its_method_is_still_checked(run):
+    data = (run / "tallies/1/1.json").read_bytes()
+    (run / "tallies/1/1.json").write_bytes(data.replace(b'"counts":[', b'"counts":[1', 1))
+    with pytest.raises(ReplayMismatch):
+        read_run(run, reading="stored")

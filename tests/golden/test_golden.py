@@ -18,6 +18,11 @@ from ahead_ldp.cli import main
 from ahead_ldp.estimates import answers as answers_module
 from ahead_ldp.estimates import quantiles
 from ahead_ldp.estimates.bands import reach
+from ahead_ldp.mechanisms import EARLIER, UnknownVersion, mechanism_from_record, versions
+from ahead_ldp.mechanisms.ahead.flat import Flat
+from ahead_ldp.oracles import Tally, make_oracle
+from ahead_ldp.protocol.mechanism import Question
+from ahead_ldp.protocol.session import ReplayMismatch
 from tools import golden
 
 HERE = Path(__file__).parent
@@ -106,17 +111,51 @@ def kept(request):
 # Estimates.
 
 
-def test_there_is_a_set_and_it_has_every_method_of_its_time():
-    methods = {case.values[1]["case"]["method"] for case in CASES}
-    assert methods
-    assert methods <= set(ahead_ldp.MECHANISMS)
+WRITE_A_SET = "write a golden set of it: `python -m tools.golden tests/golden/LABEL`"
+
+
+def named(record):
+    """Method, version of its questions and version of its estimate."""
+    method = record["method"]
+    return method["name"], method["version"], method.get("estimate_version", 1)
+
+
+def loaded(path):
+    """The estimate of a golden file; where its version no longer means the same, what is to be done about it."""
+    name, version, read = named(json.loads(path.read_bytes()))
+    try:
+        return ahead_ldp.load(path)
+    except UnknownVersion as error:
+        raise AssertionError(
+            f"version {version} of {name} (estimate {read}) is gone, and people hold campaigns of it: keep its class "
+            f"in `mechanisms.EARLIER` under {name}/{version}/{read} ({error})"
+        ) from error
+    except ReplayMismatch as error:
+        if "answers" in str(error):
+            what, number = "answers from the same tallies are others than", f"`estimate_version` above {read}"
+        else:
+            what, number = "questions are others than", f"`version` above {version}"
+        raise AssertionError(
+            f"{name} {version}: its {what} in the golden campaigns, and people hold campaigns of it. If that is meant, "
+            f"give the new class a {number}, keep the old class in `mechanisms.EARLIER` under {name}/{version}/{read}, "
+            f"and {WRITE_A_SET} ({error})"
+        ) from error
+
+
+RUNNABLE = [(name, *numbers) for name in ahead_ldp.MECHANISMS for numbers in versions(name)]
+
+
+@pytest.mark.parametrize(("name", "version", "read"), RUNNABLE)
+def test_every_version_of_every_method_has_golden_campaigns(name, version, read):
+    kept = {named(json.loads(case.values[0])) for case in CASES}
+    assert (name, version, read) in kept, f"{name} {version} with estimates of version {read}: {WRITE_A_SET}"
 
 
 @pytest.mark.parametrize(("line", "answers"), CASES)
 def test_a_saved_estimate_means_the_same(line, answers, tmp_path, monkeypatch):
     assert hashlib.sha256(line.removesuffix(b"\n")).hexdigest() == answers["record"]
     (tmp_path / "kept.json").write_bytes(line)
-    estimate = ahead_ldp.load(tmp_path / "kept.json")
+    estimate = loaded(tmp_path / "kept.json")
     estimate.save(tmp_path / "again.json")
     again = json.loads((tmp_path / "again.json").read_bytes())
     asked = [{entry["group"]: entry["tally"]["question"] for entry in wave} for wave in again["waves"]]
@@ -163,8 +202,76 @@ def test_a_seed_gives_the_same_estimate(line, answers, tmp_path):
     record = json.loads(line)
     if f"NumPy {np.__version__}," not in record["environment"]:
         pytest.skip(ANOTHER_NUMPY)
-    golden.simulated(golden.Case(**answers["case"])).save(tmp_path / "estimate.json")
+    case = golden.Case(**answers["case"])
+    made = golden.mechanism(case)
+    if named({"method": made.record()}) != named(record):  # a newer version has taken the name
+        made = mechanism_from_record(record["method"])
+    golden.simulated(case, made).save(tmp_path / "estimate.json")
     assert record_differences(json.loads((tmp_path / "estimate.json").read_bytes()), record) == []
+
+
+# That these tests can fail, and say what to do; and that a new version leaves the old one's campaigns in force.
+
+
+def golden_file(method, path):
+    """A golden campaign of a method, as a file."""
+    line = next(c.values[0] for c in CASES if c.values[1]["case"]["method"] == method)
+    path.write_bytes(line)
+    return path
+
+
+def other_questions(self, schema):
+    """Flat by another oracle: what a change of its questions does to its campaigns."""
+    run = Flat.run(self, schema)
+    for group, asked in next(run).items():
+        yield {group: Question(asked.attributes, asked.partition, make_oracle("sue", self.epsilon, asked.oracle.d))}
+
+
+def other_answers(self, schema):
+    """Flat that ignores what it is told."""
+    run = Flat.run(self, schema)
+    wave = next(run)
+    yield wave
+    try:
+        run.send({group: Tally.empty(question.oracle.outcomes) for group, question in wave.items()})
+    except StopIteration as stop:
+        return stop.value
+
+
+def changed(run, **numbers):
+    return type("Flat", (Flat,), {"run": run, "__slots__": (), "__module__": __name__, **numbers})
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (
+            other_questions,
+            "its questions are others than in the golden .*`version` above 1.*EARLIER.*golden set",
+        ),
+        (other_answers, "its answers .* are others than in the golden .*`estimate_version` above 1.*EARLIER"),
+    ],
+)
+def test_a_change_without_a_new_version_is_found_and_says_what_to_do(run, message, tmp_path, monkeypatch):
+    path = golden_file("flat", tmp_path / "kept.json")
+    monkeypatch.setitem(ahead_ldp.MECHANISMS, "flat", changed(run))
+    with pytest.raises(AssertionError, match=message):
+        loaded(path)
+
+
+@pytest.mark.parametrize("numbers", [{"version": 2}, {"estimate_version": 2}], ids=str)
+def test_a_new_version_keeps_the_golden_campaigns_of_the_old_one(numbers, tmp_path, monkeypatch):
+    path, run = golden_file("flat", tmp_path / "kept.json"), other_questions if "version" in numbers else other_answers
+    before = loaded(path).fingerprint()
+    monkeypatch.setitem(ahead_ldp.MECHANISMS, "flat", changed(run, **numbers))
+    with pytest.raises(AssertionError, match=r"version 1 of flat .* is gone.*EARLIER` under flat/1/1"):
+        loaded(path)
+    monkeypatch.setitem(EARLIER, "flat/1/1", Flat)
+    np.testing.assert_array_equal(loaded(path).fingerprint(), before)
+    with pytest.raises(AssertionError, match="write a golden set of it"):
+        test_every_version_of_every_method_has_golden_campaigns(
+            "flat", numbers.get("version", 1), numbers.get("estimate_version", 1)
+        )
 
 
 # Runs and batch campaigns.

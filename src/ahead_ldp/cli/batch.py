@@ -11,6 +11,7 @@ from ahead_ldp.cli.options import (
     Declared,
     Epsilon,
     File,
+    Reading,
     Settings,
     Text,
     argument,
@@ -155,13 +156,14 @@ def advance(
     reports: Annotated[Text, option("--reports", "PATH", "Where the reports are, if not in DIR.")] = None,
     counting: Counting,
     allow_empty: Annotated[bool, flag("--allow-empty", "Close the wave without any report.")] = False,
+    stored: Annotated[bool, flag("--stored", "Count the open wave without its method, and end with it.")] = False,
 ) -> Shown:
     """Close the open wave: count its files, write the next questions.
 
     The list of files with their digests is frozen first. After the last wave
     the estimate is written.
     """
-    with inputs.replaying("campaign", "counted"):
+    with inputs.replaying("campaign", "counted", "--stored"):
         closed = campaigns.advance(
             directory,
             engine=counting.chosen(),
@@ -169,6 +171,7 @@ def advance(
             dedup=counting.dedup,
             quarantine=counting.quarantine,
             allow_empty=allow_empty,
+            reading="stored" if stored else None,
         )
     result, wave = closed.result, closed.wave
     head = f"wave {wave} closed: {result.reports:,} reports in {len(result.files):,} files"
@@ -196,10 +199,12 @@ def _left_out(result: counts.Result) -> list[str]:
 def estimate(
     directory: Campaign,
     out: Annotated[File, option("--out", "FILE", "Save the estimate from the waves so far.")] = None,
+    reading: Reading = None,
 ) -> Shown:
     """Say what the waves closed so far amount to."""
+    wanted = inputs.reading(reading)
     with inputs.replaying("campaign", "estimated"):
-        so_far, waves, finished = campaigns.read_estimate(directory)
+        so_far, waves, finished = campaigns.read_estimate(directory, wanted)
     if out is not None:
         so_far.save(out)
     record = {**inputs.about(directory, so_far), "waves": waves, "finished": finished}

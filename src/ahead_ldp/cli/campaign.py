@@ -102,7 +102,8 @@ def progress(name: Name, *, remote: Remote) -> Shown:
     held = ", held by its screens" if state["held"] else ""
     title = f"{state['state']}, wave {state['wave']}{held}: {state['reports']:,} reports"
     refused = [f"refused, {reason}: {count:,}" for reason, count in sorted(state["refused"].items())]
-    return Shown(state, [Table(title, ["group", "state", "reports", "minimum"], rows, left=2), *refused])
+    notice = [state["notice"]] if state.get("notice") else []
+    return Shown(state, [Table(title, ["group", "state", "reports", "minimum"], rows, left=2), *refused, *notice])
 
 
 def results(name: Name, *, remote: Remote) -> Shown:

@@ -17,6 +17,7 @@ from ahead_ldp.cli.options import Declared, Source
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.mechanisms import Reading, UnknownVersion
 from ahead_ldp.protocol.session import ReplayMismatch
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.attributes import as_schema, load_schema, real
@@ -41,12 +42,28 @@ class Records:
 
 
 @contextmanager
-def replaying(what: str, wanted: str) -> Iterator[None]:
-    """A refusal in one line where the stored questions do not follow from the stored tallies."""
+def replaying(what: str, wanted: str, way_out: str = "--reading stored") -> Iterator[None]:
+    """A refusal in one line, with the ways out, where this program does not ask the stored questions."""
     try:
         yield
-    except ReplayMismatch as error:
-        raise ValueError(f"the stored {what} does not replay, nothing is {wanted}: {error}") from error
+    except (ReplayMismatch, UnknownVersion) as error:
+        raise ValueError(
+            f"the stored {what} does not replay, nothing is {wanted}: {error}; use the program that made it, or take "
+            f"the stored questions as they are, without their method, by {way_out}"
+        ) from error
+
+
+def reading(text: str | None) -> Reading:
+    """How tallies are to be read: by the version that they name, or by another."""
+    if text is None:
+        return None
+    if text == "newest":
+        return "newest"
+    if text == "stored":
+        return "stored"
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"expected a number, newest or stored for --reading, got {text!r}")
+    return int(text)
 
 
 def about(directory: Path, estimate: Estimate) -> dict[str, Any]:

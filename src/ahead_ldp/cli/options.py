@@ -46,6 +46,10 @@ Method = Annotated[Text, option("--method", "M", "See `ahead methods`; left out,
 Data = Annotated[File, option("--data", "FILE", "Records: .csv, .parquet or .npy.")]
 Columns = Annotated[Text, option("--columns", "A,B", "Columns to take, in the order of the attributes.")]
 Repeats = Annotated[int, option("--repeats", "R", "Repetitions of groups and noise.")]
+Reading = Annotated[
+    Text,
+    option("--reading", "V", "Another version of the estimate: a number, newest, or stored (without its method)."),
+]
 Queries = Annotated[list[str], argument("QUERY", 'Such as "pay in 100000..120000".')]
 
 

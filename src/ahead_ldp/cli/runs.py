@@ -8,7 +8,19 @@ from typing import Annotated, Any
 import ahead_ldp
 from ahead_ldp import api
 from ahead_ldp.cli import drawing, inputs
-from ahead_ldp.cli.options import Declared, Epsilon, Method, Queries, Settings, Source, Text, argument, flag, option
+from ahead_ldp.cli.options import (
+    Declared,
+    Epsilon,
+    Method,
+    Queries,
+    Reading,
+    Settings,
+    Source,
+    Text,
+    argument,
+    flag,
+    option,
+)
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.engines import progress
 from ahead_ldp.engines import runs as stored
@@ -54,12 +66,13 @@ def query(
     run: Run,
     queries: Queries,
     recount: Annotated[bool, flag("--recount", "Count the stored reports again as well.")] = False,
+    reading: Reading = None,
 ) -> Shown:
     """Answer queries from a collected run, with standard errors.
 
     The run is replayed first; if anything differs there is no answer.
     """
-    estimate = _read(run, recount)
+    estimate = _read(run, recount, reading)
     answers = estimate.ask(*queries)
     columns = {name: column.tolist() for name, column in answers.columns().items()}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -105,6 +118,7 @@ def plot(
     return Shown({"run": str(run), "picture": str(out)}, [f"written: {out}"])
 
 
-def _read(run: Path, recount: bool = False) -> ahead_ldp.Estimate:
+def _read(run: Path, recount: bool = False, reading: Text = None) -> ahead_ldp.Estimate:
+    wanted = inputs.reading(reading)
     with inputs.replaying("run", "answered"):
-        return stored.read_run(run, recount=recount)
+        return stored.read_run(run, recount=recount, reading=wanted)

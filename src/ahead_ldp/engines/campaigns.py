@@ -23,6 +23,7 @@ from ahead_ldp.engines.layout import REPORTS, read_record, write_record
 from ahead_ldp.engines.local import LOCAL
 from ahead_ldp.engines.manifests import Entry, ReportFile
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.mechanisms import Reading
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.protocol.session import Session
 
@@ -45,9 +46,9 @@ def start_campaign(mechanism: Mechanism, schema: Schema, directory: str | Path) 
     return session
 
 
-def open_campaign(directory: str | Path) -> Session:
+def open_campaign(directory: str | Path, reading: Reading = None) -> Session:
     """The session of a directory, replayed: every stored question must be the one that follows from the tallies."""
-    return archive.open_run(Path(directory), _EXPECTED)
+    return archive.open_run(Path(directory), _EXPECTED, reading)
 
 
 def open_questions(session: Session) -> Questions:
@@ -58,7 +59,7 @@ def open_questions(session: Session) -> Questions:
 def all_questions(directory: str | Path) -> Questions:
     """Every question that a directory holds, by digest."""
     root = Path(directory)
-    archive.read_campaign(root, _EXPECTED)
+    archive.campaign_fields(root, _EXPECTED)
     return _by_digest(data for asked in archive.read_questions(root) for data in asked.values())
 
 
@@ -74,14 +75,16 @@ def advance(
     dedup: bool = True,
     quarantine: bool = False,
     allow_empty: bool = False,
+    reading: Reading = None,
 ) -> Closed:
     """Close the open wave: freeze its list of files, count them, write the tallies and what follows from them.
 
     Reports that arrive later are not counted: a wave closes once. ``reports`` is where the files are, if not in the
-    directory. Damaged files stop it, or are set aside whole and listed by name with ``quarantine``.
+    directory. Damaged files stop it, or are set aside whole and listed by name with ``quarantine``. With the
+    ``reading`` "stored" no method is run: the wave is counted, and the campaign ends with it.
     """
     root = Path(directory)
-    session = open_campaign(root)
+    session = open_campaign(root, reading)
     if not session.is_open:
         raise ValueError(f"expected an open wave in {str(root)!r}, but the campaign has ended: `ahead estimate`")
     wave, questions = session.number, open_questions(session)
@@ -109,14 +112,16 @@ def advance(
     return Closed(wave, result, not session.is_open)
 
 
-def read_estimate(directory: str | Path) -> tuple[Estimate, int, bool]:
+def read_estimate(directory: str | Path, reading: Reading = None) -> tuple[Estimate, int, bool]:
     """The estimate from the waves closed so far, how many they are, and whether they are all.
 
-    After the last wave it is also written to ``estimate.json``, if it is not there.
+    After the last wave it is also written to ``estimate.json``, if it is not there; another ``reading`` than the
+    campaign's own writes nothing.
     """
     root = Path(directory)
-    session = open_campaign(root)
-    archive.write_next(root, session)
+    session = open_campaign(root, reading)
+    if reading is None:
+        archive.write_next(root, session)
     return session.finish(), len(session.history), not session.is_open
 
 

@@ -27,6 +27,7 @@ from ahead_ldp.engines.local import count_files
 from ahead_ldp.engines.manifests import find_files
 from ahead_ldp.engines.writer import ReportWriter
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.mechanisms import Reading
 from ahead_ldp.oracles import Tally
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.protocol.session import Provenance, ReplayMismatch
@@ -64,19 +65,20 @@ def collect_run(
     return session.finish()
 
 
-def read_run(directory: str | PathLike[str], *, recount: bool = False) -> Estimate:
+def read_run(directory: str | PathLike[str], *, recount: bool = False, reading: Reading = None) -> Estimate:
     """The estimate of a stored run, after the run was replayed.
 
     Every question is computed again from the tallies before it and must equal the stored bytes, and the estimate must
     be the stored one; with ``recount`` the reports must count up to the tallies. Otherwise there is a
-    ``ReplayMismatch`` and no estimate. What is no run at all is a ``ValueError``.
+    ``ReplayMismatch`` and no estimate. What is no run at all is a ``ValueError``. ``reading`` asks for another version
+    of the estimate than the run names, or by "stored" for what its questions say without any method.
     """
     root = Path(directory)
-    session = archive.open_run(root)
+    session = archive.open_run(root, reading=reading)
     if recount and not session.is_open:
         for after in session.provenance.waves:
             _recount(root, after)
-    return archive.finished_estimate(root, session)
+    return archive.finished_estimate(root, session, reading)
 
 
 def _write_wave(root: Path, after: Provenance, parquet: bool) -> None:

@@ -1,6 +1,9 @@
 """The methods: a folder per family with everything that only it uses, and this registry.
 
 A new method is one file in a family's folder and one line below. The contract tests then run over it.
+
+A method that asks something else, or makes something else of the same tallies, is a new version of it (decision 017):
+its class takes the name, and the class that it replaces goes to ``EARLIER``, where recorded campaigns find it.
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import exact_epsilon
@@ -18,6 +21,7 @@ from ahead_ldp.schema.registry import Registry
 
 Epsilon = float | str | Fraction
 Declared = Schema | Attribute | str | Sequence[Attribute | str]
+Reading = int | Literal["newest", "stored"] | None  # how tallies are read: see ``mechanism_from_record``
 
 _HERE = "ahead_ldp.mechanisms"
 MECHANISMS: Registry[Mechanism] = Registry(
@@ -42,10 +46,43 @@ MECHANISMS: Registry[Mechanism] = Registry(
 )
 
 
-def mechanism_from_record(record: object) -> Mechanism:
-    """The mechanism behind its canonical form."""
-    name = record.get("name") if isinstance(record, dict) else None
-    return MECHANISMS.find(str(name)).from_record(record)
+# "name/version of the questions/version of the estimate" -> a class that a newer one has replaced. It stays runnable as
+# long as somebody may hold a campaign of it; its golden campaigns are replayed with all others.
+EARLIER: Registry[Mechanism] = Registry("version", {})
+
+
+class UnknownVersion(ValueError):
+    """A record names a version of a method that this program does not have."""
+
+
+def versions(name: str) -> dict[tuple[int, int], type[Mechanism]]:
+    """Every class of a method that can be run, by the version of its questions and that of its estimate."""
+    kept = [MECHANISMS.find(name), *(EARLIER[key] for key in EARLIER if key.partition("/")[0] == name)]
+    return {(cls.version, cls.estimate_version): cls for cls in reversed(kept)}
+
+
+def mechanism_from_record(record: object, reading: Reading = None) -> Mechanism:
+    """The mechanism behind its canonical form, in the versions that it names.
+
+    ``reading`` asks for another version of the estimate, by its number, or for the newest. ("stored" is a reading
+    without any method, which needs the questions as well: ``recorded.Recorded``.)
+    """
+    named = dict(record) if isinstance(record, dict) else {}
+    known, version = versions(str(named.get("name"))), named.get("version")
+    readings = {read: cls for (asked, read), cls in known.items() if asked == version}
+    if not readings:
+        there = ", ".join(str(asked) for asked in sorted({asked for asked, _ in known}))
+        raise UnknownVersion(f"expected a version of the method {named['name']} among {there}, got {version!r}")
+    if "estimate_version" in named and (type(named["estimate_version"]) is not int or named["estimate_version"] < 2):
+        raise ValueError("expected estimate_version to be an integer above 1, or not named")
+    own = named.pop("estimate_version", 1)
+    wanted = own if reading is None else max(readings) if reading == "newest" else reading
+    if wanted not in readings:
+        there = ", ".join(map(str, sorted(readings)))
+        raise UnknownVersion(
+            f"expected a version of the estimate of {named['name']} {version} among {there}, got {wanted!r}"
+        )
+    return readings[wanted].from_record(named if wanted == 1 else {**named, "estimate_version": wanted})
 
 
 def default_method(schema: Schema, paper: bool = False) -> str:

@@ -62,9 +62,11 @@ class Mechanism(ABC):
     name: ClassVar[str]
     idea: ClassVar[str] = ""  # in a few words, for lists of methods
     source: ClassVar[str] = ""  # the paper, or our own page
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1  # of the questions: one more whenever any of them changes (decision 017)
+    estimate_version: ClassVar[int] = 1  # of what is made of the tallies: one more whenever an answer changes
     most_attributes: ClassVar[int | None] = None  # None: any number
     ordered_only: ClassVar[bool] = False  # refuses nominal attributes and cells for missing values
+    computes: ClassVar[bool] = True  # its questions from the tallies; where not, they are recorded beside them
     epsilon: float | str | Fraction
 
     def __post_init__(self) -> None:
@@ -80,11 +82,13 @@ class Mechanism(ABC):
         """Yield waves of questions, be sent their tallies, return the estimate."""
 
     def record(self) -> Record:
-        """The canonical form: name, version and every choice."""
+        """The canonical form: name, versions and every choice. A version of the estimate that is not named is 1."""
         choices = {f.name: _write(getattr(self, f.name)) for f in dataclasses.fields(self) if f.name != "epsilon"}
+        named = {} if self.estimate_version == 1 else {"estimate_version": self.estimate_version}
         return {
             "name": self.name,
             "version": self.version,
+            **named,
             "epsilon": epsilon_text(self.epsilon),
             "choices": choices,
         }
@@ -92,9 +96,13 @@ class Mechanism(ABC):
     @classmethod
     def from_record(cls, record: object) -> Self:
         """The mechanism behind its canonical form; another version is refused."""
-        stored = fields(record, "name version epsilon choices", "the method")
+        named = "" if cls.estimate_version == 1 else "estimate_version"
+        stored = fields(record, f"name version epsilon choices {named}", "the method")
         if stored["name"] != cls.name or stored["version"] != cls.version:
             raise ValueError(f"expected {cls.name} of version {cls.version}, got {stored['name']} {stored['version']}")
+        if stored.get("estimate_version", 1) != cls.estimate_version:
+            got = stored.get("estimate_version", 1)
+            raise ValueError(f"expected {cls.name} with estimates of version {cls.estimate_version}, got {got}")
         names = [f.name for f in dataclasses.fields(cls) if f.name != "epsilon"]
         choices = fields(stored["choices"], " ".join(names), "the choices")
         parse_epsilon(stored["epsilon"])

@@ -111,7 +111,8 @@ class Provenance:
     def record(self, answers: Floats) -> Record:
         """The canonical form: schema, method, every tally with the digest of its question, and the chain's end.
 
-        ``answers`` are the estimate's `fingerprint`, by which it is known again.
+        ``answers`` are the estimate's `fingerprint`, by which it is known again. Questions that cannot be computed
+        again are in it too.
         """
         waves = [
             [{"group": group, "tally": tally} for group, tally in sorted(after.tally_records().items())]
@@ -124,10 +125,17 @@ class Provenance:
             "schema": self.schema.record(),
             "method": self.mechanism.record(),
             "waves": waves,
+            **({} if self.mechanism.computes else {"questions": self._asked()}),
             "frozen": self.frozen,
             "answers": [repr(float(x)) for x in answers],
             "environment": environment(),
         }
+
+    def _asked(self) -> list[list[Record]]:
+        return [
+            [{"group": group, "question": question} for group, question in sorted(after.question_records().items())]
+            for after in self.waves
+        ]
 
 
 class Session:

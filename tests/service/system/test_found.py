@@ -11,7 +11,7 @@ from ahead_ldp.service.campaigns.closing import Closer
 from ahead_ldp.service.campaigns.directory import Directory
 from ahead_ldp.service.campaigns.lifecycle import Intent
 from ahead_ldp.service.store import StateChanged, WaveState
-from ahead_ldp.service.store.rows import WaveRow
+from ahead_ldp.service.store.rows import QuestionRow, QuestionState, WaveRow
 from tests.service.server.harness import batch, bench, reports
 from tests.service.system.bookkeeping import IN, Book, Sent, naive_counts
 
@@ -225,12 +225,16 @@ def test_a_chain_is_read_again_when_a_wave_closes_while_it_is_read():
     def waves(_campaign):
         return [WaveRow("c", 1, WaveState(next(seen)), "", 0, None, None, 0)]
 
-    sessions = iter(["before", "after"])
+    tallies = iter([None, b"{}"])
+
+    def questions(_campaign):
+        return [QuestionRow(1, "1", "q", b"{}", QuestionState.OPEN, None, next(tallies), None)]
+
     service = SimpleNamespace(
         row=lambda _: SimpleNamespace(record=b"{}", state=SimpleNamespace(value="open"), epoch=1),
-        store=SimpleNamespace(waves=waves, questions=lambda _: []),
-        directory=SimpleNamespace(session=lambda _: SimpleNamespace(frozen=next(sessions))),
+        store=SimpleNamespace(waves=waves, questions=questions),
     )
     found = chain(service, "c")
     assert [wave["state"] for wave in found["waves"]] == ["closed"]
-    assert found["frozen"] == "after"
+    assert found["waves"][0]["groups"][0]["tally"] == {}
+    assert found["frozen"] != "0" * 64

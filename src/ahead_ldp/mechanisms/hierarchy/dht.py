@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-import numpy as np
-
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.mechanisms.hierarchy.haar_estimates import HaarEstimate, HaarLevel, widths
 from ahead_ldp.oracles import Haar
@@ -51,10 +49,5 @@ class DHT(Mechanism):
             partition = Partition.grid([axis], [range(width, axis.size, width)])
             questions[group.id] = Question((0,), partition, Haar.make(self.epsilon, partition.cells))
         tallies = (yield questions) if questions else {}
-        levels = []
-        for name, question in questions.items():
-            oracle, tally = question.oracle, tallies[name]
-            assert isinstance(oracle, Haar)
-            halves = np.append(question.partition.hi - question.partition.lo, [0] * (oracle.d % 2)).reshape(-1, 2)
-            levels.append(HaarLevel(oracle.contrasts(tally), halves, tally.n, oracle))
+        levels = [HaarLevel.of(question, tallies[group]) for group, question in questions.items()]
         return HaarEstimate.of(schema, levels, self.non_negative)

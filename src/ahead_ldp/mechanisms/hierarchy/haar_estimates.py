@@ -9,8 +9,9 @@ import numpy as np
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.densities import DensityEstimate, less_everyone
-from ahead_ldp.oracles import Haar
+from ahead_ldp.oracles import Haar, Tally
 from ahead_ldp.partitions.shares import code_shares
+from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
 _ROUNDING = 1e-9  # a coefficient below this is rounding
@@ -29,6 +30,15 @@ class HaarLevel:
     halves: Ints  # (nodes, 2) codes in each half; 0 for one beyond the domain
     n: int
     oracle: Haar
+
+    @classmethod
+    def of(cls, question: Question, tally: Tally) -> HaarLevel:
+        """From the question of a level, whose cells are halves of its nodes, and its tally."""
+        oracle, cells = question.oracle, question.partition
+        if not isinstance(oracle, Haar):
+            raise ValueError(f"expected a question about Haar coefficients, got one by {oracle.name}")
+        halves = np.append(cells.hi - cells.lo, [0] * (oracle.d % 2)).reshape(-1, 2)
+        return cls(oracle.contrasts(tally), halves, tally.n, oracle)
 
     @property
     def whole(self) -> Bools:

@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from ahead_ldp.device.campaign import Campaign, campaign_record
+from ahead_ldp.device.campaign import Campaign, campaign_record, wave_record
 from ahead_ldp.device.canonical import Record, canonical_bytes, digest, parse_canonical
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text, exact_epsilon
 from ahead_ldp.mechanisms import make_mechanism, mechanism_from_record
+from ahead_ldp.mechanisms.recorded.recorded import Recorded
+from ahead_ldp.protocol import mechanism as protocol
 from ahead_ldp.protocol.mechanism import Mechanism, Tallies, tally_from_record
-from ahead_ldp.protocol.session import Session, replay
+from ahead_ldp.protocol.session import NOTHING, ReplayMismatch, Session, replay
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.store.interface import Store
-from ahead_ldp.service.store.rows import NewQuestion, NewWave, QuestionRow, WaveRow
+from ahead_ldp.service.store.rows import FrozenGroup, NewQuestion, NewWave, QuestionRow, WaveRow
+
+WAYS_OUT = (
+    "finish the campaign here, on what was counted, or let the version of the program that opened it ask the next "
+    "questions: both keep every report"
+)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Terms:
-    """What was agreed: the campaign's record and the mechanism that it names."""
+    """What was agreed: the campaign's record, and the mechanism that it names, as long as this program has it.
+
+    Reports are taken, counted and published by the stored questions alone. The mechanism says what is asked next, and
+    makes the estimate that the campaign was announced with; it is not looked for before that.
+    """
 
     campaign: Campaign
-    mechanism: Mechanism
 
     @classmethod
     def of(cls, campaign: Campaign) -> Terms:
-        """The terms behind a campaign whose method exists here and agrees with it; else a ``ValueError``."""
-        mechanism = mechanism_from_record(campaign.record["method"])
-        groups = tuple((g.id, g.share) for g in mechanism.groups(campaign.schema))
-        if groups != campaign.groups:
-            raise ValueError("expected groups to be the method's, in order")
-        if exact_epsilon(mechanism.epsilon) != campaign.epsilon:
-            raise ValueError("expected epsilon to be the method's")
+        """The terms behind a new campaign, whose method exists here and agrees with it; else a ``ValueError``."""
+        _named_mechanism(campaign)
         closing = campaign.record["closing"]
         if closing["kind"] == "reports" and closing["reports"] < campaign.minimum:
             raise ValueError("expected closing.reports to be at least the minimum")
-        return cls(campaign, mechanism)
+        return cls(campaign)
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism; ``ReplayMismatch`` where this program does not have it, or not as it was."""
+        try:
+            return _named_mechanism(self.campaign)
+        except Exception as error:  # whatever a method does that has changed: its campaign goes on without it
+            raise ReplayMismatch(_reason(error)) from error
 
     @property
     def digest(self) -> str:
@@ -50,16 +65,31 @@ class Terms:
         """The attributes."""
         return self.campaign.schema
 
-    def session(self, stored: Sequence[QuestionRow] = ()) -> Session:
-        """The session behind the stored waves, every question recomputed and compared with its stored bytes."""
-        waves: list[dict[str, bytes]] = []
-        history: list[Tallies] = []
-        for number in sorted({row.wave for row in stored}):
-            rows = [row for row in stored if row.wave == number]
-            waves.append({row.group: row.record for row in rows})
-            if all(row.tally is not None for row in rows):
-                history.append(stored_tallies(rows))
-        return replay(self.mechanism, self.schema, waves, history, self.digest)
+    def session(self, stored: Sequence[QuestionRow] = (), tallies: Tallies | None = None) -> Session:
+        """The session behind the stored waves, every question recomputed and compared with its stored bytes.
+
+        ``tallies`` are those of the last wave, if it is counted and not frozen yet. What a method cannot compute, or
+        computes otherwise than is stored, is a ``ReplayMismatch``.
+        """
+        waves, history = _asked_and_told(stored)
+        try:
+            session = replay(self.mechanism, self.schema, waves, history, self.digest)
+            if tallies is not None:
+                session.tell(tallies)
+        except ReplayMismatch:
+            raise
+        except Exception as error:  # a method that fails on what another version asked is none that asked it
+            raise ReplayMismatch(_reason(error)) from error
+        return session
+
+    def stored_session(self, stored: Sequence[QuestionRow]) -> Session:
+        """The session of the stored questions as they are: no method is run."""
+        waves, history = _asked_and_told(stored)
+        method = Recorded.of(self.campaign.record["method"], self.schema, self.campaign.groups, waves, self.digest)
+        session = Session(method, self.schema, self.digest)
+        for tallies in history:
+            session.tell(tallies)
+        return session
 
     def questions(self, session: Session) -> list[Record]:
         """The open questions of a session, in the order of the campaign's groups."""
@@ -73,9 +103,57 @@ class Terms:
         return NewWave(session.number, questions, None if seconds is None else now + seconds)
 
 
+def _named_mechanism(campaign: Campaign) -> Mechanism:
+    mechanism = mechanism_from_record(campaign.record["method"])
+    groups = tuple((g.id, g.share) for g in mechanism.groups(campaign.schema))
+    if groups != campaign.groups:
+        raise ValueError("expected groups to be the method's, in order")
+    if exact_epsilon(mechanism.epsilon) != campaign.epsilon:
+        raise ValueError("expected epsilon to be the method's")
+    return mechanism
+
+
 def stored_tallies(rows: Sequence[QuestionRow]) -> Tallies:
     """The tallies of a frozen wave."""
     return {r.group: tally_from_record(parse_canonical(r.tally), r.digest) for r in rows if r.tally is not None}
+
+
+def frozen_digest(campaign: str, stored: Sequence[QuestionRow]) -> str:
+    """The end of the public chain, from the bytes of the frozen tallies alone."""
+    end = NOTHING
+    for rows in _by_wave(stored):
+        if any(row.tally is None for row in rows):
+            break
+        end = frozen_after(campaign, end, rows)
+    return end
+
+
+def frozen_after(campaign: str, before: str, groups: Sequence[QuestionRow | FrozenGroup]) -> str:
+    """The chain one wave further."""
+    tallies = {g.group: hashlib.sha256(g.tally).hexdigest() for g in groups if g.tally is not None}
+    return protocol.frozen_digest(campaign, before, tallies)
+
+
+def wave_bytes(campaign: str, number: int, questions: Sequence[bytes]) -> bytes:
+    """The canonical bytes of a wave, put together from those of its questions, which are not read for it."""
+    head, tail = canonical_bytes(wave_record(campaign, number, [])).split(b"[]")
+    return b"".join([head, b"[", b",".join(questions), b"]", tail])
+
+
+def _by_wave(stored: Sequence[QuestionRow]) -> list[list[QuestionRow]]:
+    return [[row for row in stored if row.wave == number] for number in sorted({row.wave for row in stored})]
+
+
+def _asked_and_told(stored: Sequence[QuestionRow]) -> tuple[list[dict[str, bytes]], list[Tallies]]:
+    """The questions of every wave by group, and the tallies of those that are frozen."""
+    waves = _by_wave(stored)
+    frozen = [rows for rows in waves if all(row.tally is not None for row in rows)]
+    return [{row.group: row.record for row in rows} for rows in waves], [stored_tallies(rows) for rows in frozen]
+
+
+def _reason(error: Exception) -> str:
+    """Why a method cannot be run, in one line: our own errors speak for themselves, others by their class."""
+    return str(error) if isinstance(error, ValueError) else f"the method fails with {type(error).__name__}"
 
 
 def draft(request: Mapping[str, Any]) -> Terms:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ahead_ldp.device.canonical import parse_canonical
-from ahead_ldp.protocol.session import NOTHING
+from ahead_ldp.service.campaigns.campaign import frozen_digest
 from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.store.rows import QuestionRow
 
@@ -19,7 +19,7 @@ def chain(service: Campaigns, campaign: str) -> dict[str, Any]:
     while True:
         waves = service.store.waves(campaign)
         row, questions = service.row(campaign), service.store.questions(campaign)
-        frozen = service.directory.session(campaign).frozen if waves else NOTHING
+        frozen = frozen_digest(campaign, questions)
         if service.store.waves(campaign) == waves:
             break
     listed = [

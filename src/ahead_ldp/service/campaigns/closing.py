@@ -1,7 +1,8 @@
 """Closing a wave: stop it, count it, screen it, derive the next questions, freeze it all in one transaction.
 
 Every step can be repeated by any process after a crash at any point: a stopped wave does not move, counting is a pure
-function of it, the next questions are a pure function of the tallies, and the store freezes a wave once.
+function of it, the next questions are a pure function of the tallies, and the store freezes a wave once. Counting and
+screening need the stored questions alone; the method is asked last, and a method that is gone does not lose the count.
 """
 
 from __future__ import annotations
@@ -15,15 +16,25 @@ from functools import partial
 
 import numpy as np
 
+from ahead_ldp.protocol.mechanism import Tallies
 from ahead_ldp.protocol.session import ReplayMismatch, Session
-from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, too_large
+from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, frozen_after, frozen_digest, too_large
 from ahead_ldp.service.campaigns.counting import GroupCount, count_group, payload_rows
 from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, short_groups
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.screening.screens import WaveScreens, screen_wave
 from ahead_ldp.service.store.interface import LeaseLost, StateChanged, Store
-from ahead_ldp.service.store.rows import CampaignState, Job, Lease, QuestionRow, QuestionState, WaveRow, WaveState
+from ahead_ldp.service.store.rows import (
+    CampaignState,
+    Job,
+    Lease,
+    NewWave,
+    QuestionRow,
+    QuestionState,
+    WaveRow,
+    WaveState,
+)
 
 LeaseOf = Callable[[], Lease]  # a closer's lease, prolonged to from now
 
@@ -110,7 +121,7 @@ class Closer:
         session = self._session(terms, number)
         counts = [self._count(terms, session, row, lease) for row in self.store.questions(campaign, number)]
         if intent in (Intent.RELEASE, Intent.VOID_ALL) or not self._screened(terms, session, number, counts).hold:
-            self._freeze(terms, session, wave, counts, finish)
+            self._freeze(terms, wave, counts, finish)
         else:
             event("wave_held", campaign=campaign, wave=number)
         return self._result(campaign, number)
@@ -139,15 +150,14 @@ class Closer:
             event("group_void", campaign=terms.digest, wave=number, group=group)
 
     def _session(self, terms: Terms, number: int) -> Session:
-        """The session that has this wave open, checked against the stored questions."""
-        try:
-            session = terms.session([row for row in self.store.questions(terms.digest) if row.wave <= number])
-        except ReplayMismatch as error:
-            event("replay_mismatch", level=40, campaign=terms.digest, wave=number)
-            raise Problem("replay_mismatch", str(error)) from error
-        if session.number != number:
+        """The session of the stored questions that has this wave open. Nothing is computed on the way to it."""
+        session = terms.stored_session(self._rows(terms, number))
+        if not session.is_open or session.number != number:
             raise Problem("wrong_state", "another process closed the wave")
         return session
+
+    def _rows(self, terms: Terms, number: int) -> list[QuestionRow]:
+        return [row for row in self.store.questions(terms.digest) if row.wave <= number]
 
     def _count(self, terms: Terms, session: Session, row: QuestionRow, lease: LeaseOf | None) -> GroupCount:
         oracle, keep_lease = session.wave[row.group].oracle, partial(self._keep_lease, lease)
@@ -164,26 +174,37 @@ class Closer:
         self.store.put_document(terms.digest, number, SCREENS, json.dumps(screens.record()).encode())
         return screens
 
-    def _freeze(
-        self, terms: Terms, session: Session, wave: WaveRow, counts: Sequence[GroupCount], finish: bool
-    ) -> None:
+    def _freeze(self, terms: Terms, wave: WaveRow, counts: Sequence[GroupCount], finish: bool) -> None:
         now, number = self.clock(), wave.number
-        session.tell({c.group: c.tally for c in counts})
+        tallies = {c.group: c.tally for c in counts}
         state, following = CampaignState.FINISHED, None
-        if session.is_open and not finish:
-            state = CampaignState.OPEN
-            if terms.campaign.record["review"] or too_large(session, self.max_cells):
-                state = CampaignState.REVIEW
-            else:
-                following = terms.next_wave(session, now)
+        if not finish:
+            state, following = self._what_follows(terms, number, tallies, now)
+        frozen = [c.frozen() for c in counts]
+        before = frozen_digest(terms.digest, self._rows(terms, number - 1))
         body = audit_event(
-            "wave_closed", terms.digest, wave=number, frozen=session.frozen, state=state.value,
+            "wave_closed", terms.digest, wave=number, frozen=frozen_after(terms.digest, before, frozen),
+            state=state.value,
             groups=[{"group": c.group, "n": c.tally.n, "reports": c.reports_digest} for c in counts],
         )  # fmt: skip
-        frozen = [c.frozen() for c in counts]
         if self.store.freeze_wave(terms.digest, number, frozen, now, state, following, body, wave.note):
             n = sum(c.tally.n for c in counts)
             event("wave_closed", campaign=terms.digest, wave=number, n=n, state=state.value)
+
+    def _what_follows(
+        self, terms: Terms, number: int, tallies: Tallies, now: int
+    ) -> tuple[CampaignState, NewWave | None]:
+        """What the method asks next. Where this program cannot say it, an operator has to: what is counted stays."""
+        try:
+            session = terms.session(self._rows(terms, number), tallies)
+        except ReplayMismatch:
+            event("replay_mismatch", level=40, campaign=terms.digest, wave=number)
+            return CampaignState.REVIEW, None
+        if not session.is_open:
+            return CampaignState.FINISHED, None
+        if terms.campaign.record["review"] or too_large(session, self.max_cells):
+            return CampaignState.REVIEW, None
+        return CampaignState.OPEN, terms.next_wave(session, now)
 
     def _result(self, campaign: str, number: int) -> ClosingResult:
         wave = find_wave(self.store, campaign, number)

@@ -1,8 +1,13 @@
-"""What the store holds and never changes, parsed once: terms of campaigns, questions, replayed sessions."""
+"""What the store holds and never changes, read once: terms of campaigns, questions, published waves, sessions.
+
+What devices need (terms, targets of their reports, waves, the end of the chain) comes from stored bytes. Only analysts'
+estimates run a method, and they do without it where this program does not ask the stored questions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -15,16 +20,25 @@ from ahead_ldp.device.tokens import NONCE_LENGTH
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.oracles import Oracle, oracle_of_law
 from ahead_ldp.protocol.session import ReplayMismatch, Session
-from ahead_ldp.service.campaigns.campaign import Terms
+from ahead_ldp.service.campaigns.campaign import WAYS_OUT, Terms, frozen_digest, wave_bytes
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.screening.joint_fit import told
 from ahead_ldp.service.screening.manipulation import AskedWave
 from ahead_ldp.service.store.interface import NotFound, Store
-from ahead_ldp.service.store.rows import Key, WaveState
+from ahead_ldp.service.store.rows import Key, WaveRow, WaveState
 
 _MOST_TARGETS = 100_000
 T = TypeVar("T")
 Standing = tuple[tuple[int, bool], ...]  # every wave, and whether it is closed
+_MOST_PUBLISHED = 64 * 2**20  # bytes of waves in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A wave as everybody gets it: bytes that never change, and the tag by which a reader knows them again."""
+
+    body: bytes
+    etag: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +66,8 @@ class Directory:
         self.store = store
         self._terms: dict[str, Terms] = {}
         self._targets: dict[bytes, Target] = {}
+        self._published: dict[tuple[str, int], Published] = {}
+        self._chains: dict[str, tuple[Standing, str]] = {}
         self._sessions: dict[str, tuple[Standing, Session]] = {}
         self._estimates: dict[str, tuple[Standing, Estimate]] = {}
         self._asked: dict[str, tuple[Standing, list[AskedWave]]] = {}
@@ -64,7 +80,7 @@ class Directory:
             row = self.store.campaign(check_digest(campaign, "campaign"))
         except (ValueError, NotFound):
             raise Problem("not_found", "no such campaign") from None
-        terms = self._terms[campaign] = Terms.of(Campaign.from_bytes(row.record, campaign))
+        terms = self._terms[campaign] = Terms(Campaign.from_bytes(row.record, campaign))
         return terms
 
     def cached_target(self, key: bytes) -> Target | None:
@@ -98,10 +114,49 @@ class Directory:
             )  # fmt: skip
         return self._targets[key]
 
-    def session(self, campaign: str) -> Session:
-        """The session behind all stored waves, replayed when a wave was frozen or opened since the last call.
+    def published(self, campaign: str, number: int) -> Published | None:
+        """A wave that was read before."""
+        return self._published.get((campaign, number))
 
-        The session is shared: do not tell it anything. A mismatch with the stored questions is a ``Problem``.
+    def publish(self, campaign: str, number: int) -> Published:
+        """A wave from its stored questions, kept in memory; a ``Problem`` if there is none."""
+        if (known := self._published.get((campaign, number))) is not None:
+            return known
+        self.terms(campaign)
+        rows = self.store.questions(campaign, number)
+        if not rows:
+            raise Problem("not_found", "no such wave")
+        body = wave_bytes(campaign, number, [row.record for row in rows])
+        made = Published(body, f'"{hashlib.sha256(body).hexdigest()}"')
+        if sum(len(wave.body) for wave in list(self._published.values())) + len(body) > _MOST_PUBLISHED:
+            self._published.clear()
+        self._published[campaign, number] = made
+        return made
+
+    def frozen(self, campaign: str, waves: Sequence[WaveRow]) -> str:
+        """The end of the public chain after these waves, from the stored tallies of those that are closed."""
+        standing = _standing(waves)
+        known = self._chains.get(campaign)
+        if known is None or known[0] != standing:
+            closed = {number for number, is_closed in standing if is_closed}
+            rows = [row for row in self.store.questions(campaign) if row.wave in closed] if closed else []
+            known = self._chains[campaign] = (standing, frozen_digest(campaign, rows))
+        return known[1]
+
+    def replayed(self, campaign: str) -> Session:
+        """The session of the campaign's own method behind all stored waves; a ``Problem`` where it is gone."""
+        rows = self.store.questions(campaign)
+        try:
+            return self.terms(campaign).session(rows)
+        except ReplayMismatch as error:
+            ways_out = WAYS_OUT if rows else "create the campaign anew: nobody was asked yet"
+            raise Problem("replay_mismatch", f"{error}; {ways_out}") from error
+
+    def session(self, campaign: str) -> Session:
+        """The session behind all stored waves, read anew when a wave was frozen or opened since the last call.
+
+        It is the method's own, or, where that does not ask the stored questions, the session of those questions. The
+        session is shared: do not tell it anything.
         """
         return self._session(campaign)[1]
 
@@ -121,19 +176,22 @@ class Directory:
         return known[1]
 
     def _session(self, campaign: str) -> tuple[Standing, Session]:
-        terms = self.terms(campaign)
-        standing = tuple((wave.number, wave.state is WaveState.CLOSED) for wave in self.store.waves(campaign))
+        terms, standing = self.terms(campaign), _standing(self.store.waves(campaign))
         known = self._sessions.get(campaign)
         if known is not None and known[0] == standing:
             return known
         rows = self.store.questions(campaign)
         try:
             session = terms.session(rows)
-        except ReplayMismatch as error:
-            raise Problem("replay_mismatch", str(error)) from error
+        except ReplayMismatch:
+            session = terms.stored_session(rows)
         if len(session.history) == sum(closed for _, closed in standing):
             self._sessions[campaign] = (standing, session)  # unless a wave was closed between the two reads
         return standing, session
+
+
+def _standing(waves: Sequence[WaveRow]) -> Standing:
+    return tuple((wave.number, wave.state is WaveState.CLOSED) for wave in waves)
 
 
 def _asked(session: Session) -> list[AskedWave]:

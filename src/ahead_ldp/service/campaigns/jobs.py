@@ -1,4 +1,4 @@
-"""Work in the background: waves that are due, closings that operators ask for, reports past their retention.
+"""Work in the background: waves that are due, closings that operators ask for, reports past their retention, audits.
 
 A job is leased before it is worked on, so that several processes share one store; a lease that runs out is taken over.
 """
@@ -16,6 +16,7 @@ from ahead_ldp.service.campaigns.closing import Closer, NotHeld
 from ahead_ldp.service.campaigns.lifecycle import SCREENS, Close, Extend, Intent, due, request_closing
 from ahead_ldp.service.campaigns.logs import LOGGER, event
 from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.campaigns.replays import Auditor
 from ahead_ldp.service.store.interface import StateChanged, Store, StoreUnavailable
 from ahead_ldp.service.store.rows import (
     CampaignRow,
@@ -42,15 +43,24 @@ class Jobs:
     clock: Callable[[], int]
     lease_s: int
     failed_at: dict[str, int] = field(default_factory=dict)
+    auditor: Auditor = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The auditor comes last in every round."""
+        self.auditor = Auditor(self.store, self.closer.terms, self.clock)
 
     def run(self) -> int:
-        """One round: schedule what is due, then work off every job that nobody else holds. How many jobs were done."""
+        """One round: schedule what is due, work off every job that nobody else holds, audit one campaign.
+
+        How many jobs were done.
+        """
         for campaign in self.store.campaigns():
             self._look_at(campaign)
         done = 0
         while (job := self.store.lease_job(self.clock(), self.lease_s)) is not None:
             self._work(job)
             done += 1
+        self.auditor.step()
         return done
 
     def _look_at(self, campaign: CampaignRow) -> None:

@@ -13,15 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ahead_ldp.device.campaign import wave_record
-from ahead_ldp.device.canonical import canonical_bytes, parse_canonical
 from ahead_ldp.device.tokens import report_id
-from ahead_ldp.protocol.session import NOTHING, Session
+from ahead_ldp.protocol.session import Session
 from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, too_large
 from ahead_ldp.service.campaigns.directory import Directory
 from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, request_closing
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.campaigns.replays import notice
 from ahead_ldp.service.store.interface import StateChanged, Store
 from ahead_ldp.service.store.rows import (
     CampaignRow,
@@ -86,7 +85,7 @@ class Campaigns:
         row = self.going_on(campaign)
         if row.state is CampaignState.OPEN:
             raise Problem("wrong_state", "the campaign is open")
-        session, now = self.directory.session(campaign), self.clock()
+        session, now = self.directory.replayed(campaign), self.clock()
         if wrong := too_large(session, self.max_cells):
             raise Problem("wrong_state", wrong)
         wave = self.directory.terms(campaign).next_wave(session, now)
@@ -199,12 +198,6 @@ class Campaigns:
         """The latest wave, if one was opened."""
         return next(reversed(self.store.waves(campaign)), None)
 
-    def wave_bytes(self, campaign: str, number: int) -> bytes:
-        """The canonical record of a wave, from the stored questions."""
-        self.wave(campaign, number)
-        rows = self.store.questions(campaign, number)
-        return canonical_bytes(wave_record(campaign, number, [parse_canonical(row.record) for row in rows]))
-
     def state(self, campaign: str) -> dict[str, Any]:
         """Where a campaign stands."""
         row, waves = self.row(campaign), self.store.waves(campaign)
@@ -215,7 +208,7 @@ class Campaigns:
                 {"number": w.number, "state": w.state.value, "opened_at": w.opened_at, "closes_at": w.closes_at}
                 for w in waves
             ],
-            "frozen": self.directory.session(campaign).frozen if waves else NOTHING,
+            "frozen": self.directory.frozen(campaign, waves),
             "epoch": row.epoch,
         }
 
@@ -233,6 +226,7 @@ class Campaigns:
             "refused": {reason: count for (of, reason), count in counters.items() if of == number},
             "closes_at": None if wave is None else wave.closes_at,
             "held": wave is not None and wave.state is WaveState.HELD,
+            **({"notice": told} if (told := notice(self.store, campaign)) else {}),
         }
 
     def _group_progress(self, campaign: str, number: int) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "wrong_state": (409, "The campaign or wave is not in a state for this"),
     "below_minimum": (409, "A group has fewer reports than the campaign's minimum"),
     "wave_held": (409, "The wave is held: look at its screens, then release or void it"),
+    "replay_mismatch": (409, "This program cannot say what the campaign's method asks next"),
     "no_results": (409, "No wave has been closed yet"),
     "length_required": (411, "The length of the body must be announced"),
     "too_large": (413, "The body is larger than this server takes"),
@@ -32,7 +33,6 @@ KINDS: dict[str, tuple[int, str]] = {
     "too_many_requests": (429, "Too many requests from one address"),
     "busy": (429, "The queue is full"),
     "internal": (500, "The server failed"),
-    "replay_mismatch": (503, "Stored and recomputed questions differ; nothing is published"),
     "unavailable": (503, "The store cannot write at the moment"),
 }
 _RETRY_AFTER_S = {"too_many_requests": 1, "busy": 1, "unavailable": 5}

@@ -10,21 +10,25 @@ from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.protocol.session import Session, environment
 
 _MOST_BINS = 256
+STORED_NOTE = (
+    "Read from the stored questions alone: this program does not have the campaign's method as it was. Intervals are "
+    "wider than the method's own and need none of its assumptions."
+)
 
 
 def overview(session: Session, estimate: Estimate, level: float = 0.95) -> dict[str, Any]:
     """Method, people, chain, and the distribution of every attribute."""
     return {
-        "method": session.mechanism.name,
+        "method": session.mechanism.record()["name"],
         "people": _people(estimate),
         "waves": len(session.history),
-        "complete": session.estimate is not None,
+        "complete": session.mechanism.computes and session.estimate is not None,
         "consistent": estimate.consistent,
         "frozen": session.frozen,
         "level": level,
         "environment": environment(),
         "attributes": [_attribute(estimate, a, level) for a in estimate.schema.attributes],
-        "notes": _notes(estimate),
+        "notes": notes(session, estimate),
     }
 
 
@@ -55,7 +59,7 @@ def answer_queries(session: Session, estimate: Estimate, asked: Mapping[str, Any
         },
         "means": {name: _mean(estimate, name, level) for name in asked["means"]},
         "consistent": estimate.consistent,
-        "notes": _notes(estimate),
+        "notes": notes(session, estimate),
     }
 
 
@@ -71,6 +75,8 @@ def _people(estimate: Estimate) -> int:
     return estimate.provenance.people
 
 
-def _notes(estimate: Estimate) -> list[str]:
-    notes = [BIAS_NOTE.removeprefix("* "), "Errors are about the people who took part, not about who they stand for."]
-    return notes if estimate.consistent else [*notes, INCONSISTENT_NOTE]
+def notes(session: Session, estimate: Estimate) -> list[str]:
+    """What whoever reads the answers has to know about them."""
+    said = [BIAS_NOTE.removeprefix("* "), "Errors are about the people who took part, not about who they stand for."]
+    said += [] if estimate.consistent else [INCONSISTENT_NOTE]
+    return said if session.mechanism.computes else [STORED_NOTE, *said]

@@ -45,6 +45,7 @@ class CampaignPages:
             progress = self._service.progress(row.digest)
             named = {"digest": row.digest, "title": self._record(row.digest)["title"], "at": row.created_at}
             listed.append({**named, **{name: progress[name] for name in ("state", "wave", "reports")}})
+            listed[-1]["notice"] = progress.get("notice", "")
         return render(request, "campaigns.html", visitor, campaigns=listed)
 
     def _record(self, campaign: str) -> dict[str, Any]:

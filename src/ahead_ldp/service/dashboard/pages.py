@@ -13,7 +13,6 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ahead_ldp.protocol.session import ReplayMismatch
 from ahead_ldp.service.campaigns.problems import KINDS, Problem
 from ahead_ldp.service.dashboard.campaigns import CampaignPages
 from ahead_ldp.service.dashboard.login import goodbye, guarded, read_form, same_origin, visitor_of, welcome
@@ -102,7 +101,6 @@ _HANDLERS: dict[Any, Any] = {
     Problem: _problem,
     NotFound: partial(_say, 404, "There is no such campaign."),
     StoreUnavailable: partial(_say, 503, "The store cannot be reached. Please try again."),
-    ReplayMismatch: partial(_say, 500, "The stored questions do not replay: nothing is shown."),
     404: partial(_say, 404, "There is nothing here."),
     405: partial(_say, 405, "That cannot be done here."),
 }

@@ -18,6 +18,7 @@ from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.schema.queries import Query
 from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.campaigns.results import STORED_NOTE
 from ahead_ldp.service.dashboard import charts
 from ahead_ldp.service.dashboard.rendering import Visitor, render
 from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
@@ -58,9 +59,10 @@ class ResultPages:
             "record": terms.campaign.record,
             "session": {
                 "waves": len(session.history),
-                "complete": session.estimate is not None,
+                "complete": session.mechanism.computes and session.estimate is not None,
                 "people": estimate.provenance.people,
             },
+            "stored": "" if session.mechanism.computes else STORED_NOTE,
             "attributes": [_attribute(asked, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
             "others": [a.name for a in listed[_SHOWN_AT_ONCE:]],
             "heat": charts.heat_map(estimate, *pair) if pair else None,

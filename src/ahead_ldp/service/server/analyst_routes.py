@@ -35,7 +35,7 @@ def get_campaigns(service: Serving) -> list[dict[str, Any]]:
     ]
 
 
-@router.get(AT + "/progress", responses=problem_responses(*GUARDED))
+@router.get(AT + "/progress", responses=problem_responses(*GUARDED), response_model_exclude_unset=True)
 def get_progress(service: Serving, campaign: Campaign) -> models.Progress:
     """How far the latest wave is."""
     return models.Progress(**service.progress(campaign))
@@ -47,7 +47,7 @@ def get_screens(service: Serving, campaign: Campaign) -> dict[str, Any]:
     return {"waves": [{"wave": wave.number, **screens} for wave, screens in service.screens(campaign) if screens]}
 
 
-@router.get(AT + "/results", responses=problem_responses(*GUARDED, "no_results", "replay_mismatch"))
+@router.get(AT + "/results", responses=problem_responses(*GUARDED, "no_results"))
 def get_results(
     service: Serving, campaign: Campaign, level: Annotated[float, Query(gt=0, lt=1, allow_inf_nan=False)] = 0.95
 ) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def get_results(
     }
 
 
-@router.post(AT + "/queries", responses=problem_responses(*GUARDED, "no_results", "invalid_query", "replay_mismatch"))
+@router.post(AT + "/queries", responses=problem_responses(*GUARDED, "no_results", "invalid_query"))
 def query(service: Serving, campaign: Campaign, body: models.Queries) -> dict[str, Any]:
     """Answers to range queries, curves, histograms, quantiles and means from the closed waves."""
     session = service.closed_session(campaign)
@@ -72,7 +72,7 @@ def query(service: Serving, campaign: Campaign, body: models.Queries) -> dict[st
         raise Problem("invalid_query", str(error)) from None
 
 
-@router.get(AT + "/tallies", responses=problem_responses(*GUARDED, "no_results", "replay_mismatch"))
+@router.get(AT + "/tallies", responses=problem_responses(*GUARDED, "no_results"))
 def get_tallies(service: Serving, campaign: Campaign) -> Response:
     """What is known of the campaign as one record, which `ahead_ldp.load` reads."""
     return Response(canonical_bytes(tallies_record(service, campaign)), media_type="application/json")

@@ -17,6 +17,7 @@ from ahead_ldp.service.server.cors import Cors, parse_origins
 from ahead_ldp.service.server.headers import SECURITY_HEADERS
 from ahead_ldp.service.server.ingest import Ingest
 from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
+from ahead_ldp.service.server.published import known_wave, send_wave
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store.interface import StoreError
 
@@ -63,6 +64,10 @@ class Application:
         return self.ingest
 
     async def _control(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wave = known_wave(self.service.directory, scope)
+        if wave is not None and self.limit.lets_in(scope):
+            await send_wave(wave, scope, send, self.headers)
+            return
         started = False
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
@@ -138,6 +143,7 @@ class Application:
         try:
             self.flush_counters()
             self.jobs.run()
+            self.service.metrics.mismatches.set(len(self.jobs.auditor.gone))
             self.service.metrics.rounds.inc()
         except StoreError:
             LOGGER.error("store_unavailable", exc_info=True)

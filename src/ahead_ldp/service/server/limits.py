@@ -45,10 +45,14 @@ class RateLimit:
         self._buckets[name] = (max(tokens - 1.0, 0.0), now)
         return tokens >= 1.0
 
+    def lets_in(self, scope: Scope) -> bool:
+        """Count a request, and say whether it may go on."""
+        client = scope.get("client")
+        return client is None or self.allows(client[0])
+
     def check(self, scope: Scope) -> None:
         """Count a request, and raise if its address has asked too often."""
-        client = scope.get("client")
-        if client is not None and not self.allows(client[0]):
+        if not self.lets_in(scope):
             raise Problem("too_many_requests")
 
 

@@ -28,6 +28,11 @@ class Metrics:
             buckets=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
         )  # fmt: skip
         self.withdrawals = Counter("ahead_withdrawals", "Withdrawals, by outcome", ["outcome"], registry=self.registry)
+        self.mismatches = Gauge(
+            "ahead_replay_mismatches",
+            "Campaigns whose questions this process does not ask",
+            registry=self.registry,
+        )
         self.rounds = Counter("ahead_closer_rounds", "Rounds of the background closer", registry=self.registry)
 
     def text(self) -> bytes:

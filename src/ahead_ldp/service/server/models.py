@@ -174,6 +174,7 @@ class Progress(BaseModel):
     refused: dict[str, int]
     closes_at: int | None
     held: bool
+    notice: str = Field(default="", description="what an operator has to know and do; left out if there is nothing")
 
 
 class UploadAnswer(BaseModel):

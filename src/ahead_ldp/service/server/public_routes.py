@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
 from fastapi.responses import JSONResponse
 
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.campaigns.chain import chain
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.server import models
+from ahead_ldp.service.server import models, published
 from ahead_ldp.service.server.routing import EVERYWHERE, Campaign, Number, problem_responses
 from ahead_ldp.service.server.service import Serving
 from ahead_ldp.service.store.rows import Withdrawal
 
-_IMMUTABLE = "public, max-age=31536000, immutable"
 _FRESH = "no-cache"
 
 router = APIRouter(prefix="/v1/campaigns/{campaign}", tags=["public"])
@@ -22,24 +23,28 @@ router = APIRouter(prefix="/v1/campaigns/{campaign}", tags=["public"])
 @router.get("", responses=problem_responses(*EVERYWHERE), response_class=Response)
 def get_campaign(service: Serving, campaign: Campaign) -> Response:
     """The canonical bytes of a campaign. They never change; their digest is the campaign's name."""
-    headers = {"etag": f'"{campaign}"', "cache-control": _IMMUTABLE}
+    headers = {"etag": f'"{campaign}"', "cache-control": published.IMMUTABLE}
     return Response(service.row(campaign).record, media_type="application/json", headers=headers)
 
 
-@router.get("/state", responses=problem_responses(*EVERYWHERE, "replay_mismatch"), response_model=models.StateView)
+@router.get("/state", responses=problem_responses(*EVERYWHERE), response_model=models.StateView)
 def get_state(service: Serving, campaign: Campaign) -> Response:
     """Where a campaign stands."""
     return JSONResponse(service.state(campaign), headers={"cache-control": _FRESH})
 
 
 @router.get("/waves/{number}", responses=problem_responses(*EVERYWHERE), response_class=Response)
-def get_wave(service: Serving, campaign: Campaign, number: Number) -> Response:
-    """The questions of a wave, the same bytes for everybody."""
-    body = service.wave_bytes(campaign, number)
-    return Response(body, media_type="application/json", headers={"cache-control": _IMMUTABLE})
+def get_wave(
+    service: Serving, campaign: Campaign, number: Number, if_none_match: Annotated[str | None, Header()] = None
+) -> Response:
+    """The questions of a wave, the same bytes for everybody. They never change; 304 for who has them."""
+    wave = service.directory.publish(campaign, number)
+    if published.is_same(wave, if_none_match):
+        return Response(status_code=304, headers=published.headers(wave))
+    return Response(wave.body, media_type="application/json", headers=published.headers(wave))
 
 
-@router.get("/chain", responses=problem_responses(*EVERYWHERE, "replay_mismatch"))
+@router.get("/chain", responses=problem_responses(*EVERYWHERE))
 def get_chain(service: Serving, campaign: Campaign) -> Response:
     """Questions, frozen tallies and digests: what `ahead audit` recomputes."""
     return Response(canonical_bytes(chain(service, campaign)), media_type="application/json")
