@@ -64,13 +64,13 @@ class GridSource(Source):
         for axis, (own, kept) in enumerate(zip(self.borders, atoms, strict=True)):
             is_kept = kept[np.searchsorted(kept, own[:-1])] == own[:-1]
             start = np.flatnonzero(is_kept)
-            y = np.add.reduceat(y, start, axis=axis)
+            y = np.add.reduceat(y, start, axis=axis)  # S14
             sums = np.multiply.outer(sums, np.diff(np.append(start, own.size - 1))).reshape(-1)
             label = (label[:, None] * start.size + (np.cumsum(is_kept) - 1)).reshape(-1)
             place = np.searchsorted(own[start], kept[:-1], side="right") - 1
-            here = (np.arange(start.size)[:, None] == place).astype(float)
+            here = (np.arange(start.size)[:, None] == place).astype(float)  # S1
             matrix = here if axis == 0 else _crossed(matrix, here)
-        return cell_rows(self.oracle, self.n, y.reshape(-1), matrix, members * sums), label
+        return cell_rows(self.oracle, self.n, y.reshape(-1), matrix, members * sums), label  # S3
 
     def variances(self) -> Floats:
         """Of all cells."""
@@ -246,7 +246,7 @@ class GridGround(Ground):
                 steps = np.where(exact[:, None], np.abs(places - after[:, None]), steps)
                 score[np.searchsorted(every, own)] += (_FADES ** -np.minimum(steps, 60)).sum(axis=0)
         score[[0, -1]] = np.inf
-        return np.sort(every[np.argsort(-score, kind="stable")[:most]])
+        return np.sort(every[np.argsort(-score, kind="stable")[:most]])  # S14
 
 
 def _crossed(first: Floats, second: Floats) -> Floats:  # (a, b), (c, d) -> (a c, b d)

@@ -36,20 +36,20 @@ class Cone:
         return cls(matrix, inverse, sums, float(sums.sum()))
 
     def nearest(self, b: Floats) -> Floats:  # (d,) -> (d,)
-        """The distribution that minimises x'Mx/2 - b'x (the pilot, S3)."""
+        """The distribution that minimises x'Mx/2 - b'x (the pilot, S11)."""
         kb, zero = self.inverse @ b, np.zeros(b.size, bool)
         x = kb
         for _ in range(_STEPS):
             at = np.flatnonzero(zero)
             multipliers = self._multipliers(at, np.append(-kb[at], 1 - kb.sum())[:, None])
-            x = kb + self._moved(at, multipliers)[:, 0]
+            x = kb + self._moved(at, multipliers)[:, 0]  # S11
             if not _exchange(zero, at, multipliers[:-1, 0], x):
                 break
         x = np.maximum(x, 0.0)
         return x / x.sum()
 
     def farthest(self, q: Floats, kq: Floats, f: Floats, z: float, zero: Bools) -> Floats:  # (d,) -> (d,)
-        """(x - f) / t for the distribution x farthest along q with (x - f)'M(x - f) <= z^2, t its multiplier (S4).
+        """(x - f) / t for the distribution x farthest along q with (x - f)'M(x - f) <= z^2, t its multiplier (S10).
 
         ``kq`` is the inverse times q. ``zero`` are the atoms to begin with at 0, and is left as it ended. An active
         set settles in a few steps where reports say much; where it does not, an interior point is followed.
@@ -67,7 +67,7 @@ class Cone:
             t = _length(step, pull, z)
             if not t:
                 break
-            away = step[:, 0] / t + step[:, 1]
+            away = step[:, 0] / t + step[:, 1]  # S10
             if not _exchange(zero, at, multipliers[:-1, 0] / t + multipliers[:-1, 1], f + t * away):
                 return away
         zero[:] = False
