@@ -20,7 +20,7 @@ from ahead_ldp.schema.arrays import Floats
 Interval = tuple[Floats, Floats]
 
 _Z = 1.959964  # weights are best for this critical value, and valid for every one
-_TOGETHER = 256  # functionals whose joint law is worked out; more are taken in blocks, whose risks add up
+_TOGETHER = 256  # functionals whose joint law is worked out; more are taken in blocks, whose risks add up (S20)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,12 +12,12 @@ from ahead_ldp.estimates.strict.rows import Rows
 from ahead_ldp.schema.arrays import Floats, Ints
 
 _FOLDS = 4  # decision 014; S12
-_SEED = 1_972  # the folds' noise is the same every time
-_RIDGE = 1e-3  # on M: two distributions differ by at most 2 in squares, far below z^2
-_PRIOR = 1.0  # people's worth of an even distribution, in a pilot
+_SEED = 1_972  # the folds' noise is the same every time (S12)
+_RIDGE = 1e-3  # on M: two distributions differ by at most 2 in squares, far below z^2 (S9)
+_PRIOR = 1.0  # people's worth of an even distribution, in a pilot (S11)
 _FEW = 100  # atoms: an active set is tried again for every query
-_EVEN = 0.1  # of a pilot is even, at most: no atom is ever taken as empty
-_UNSEEN = 2.0  # standard deviations of an empty cell
+_EVEN = 0.1  # of a pilot is even, at most: no atom is ever taken as empty (S11)
+_UNSEEN = 2.0  # standard deviations of an empty cell (S11)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,9 +9,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
-_STEPS = 8  # of an active set: two to six are usual
-_INTERIOR_STEPS = 40  # eight to fifteen are usual
-_GAP = 0.02  # of the way from the pilot to the bound: nearer to the best weights is worth nothing
+_STEPS = 8  # of an active set: two to six are usual (S10)
+_INTERIOR_STEPS = 40  # eight to fifteen are usual (S10)
+_GAP = 0.02  # of the way from the pilot to the bound: nearer to the best weights is worth nothing (S10)
 _CENTRING = 0.1  # of the complementarity is left by a step, at least
 _SHORT = 0.05  # of z: a distance from the pilot that no step is led by
 _NEARLY = 0.95  # of the way to the border of what is allowed

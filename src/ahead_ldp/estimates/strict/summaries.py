@@ -14,7 +14,7 @@ from ahead_ldp.estimates.strict.bounds import Bounds, Evidence
 from ahead_ldp.estimates.strict.functionals import Attributes, Functional, Numbers, Shares
 from ahead_ldp.schema.arrays import Floats
 
-_HALVINGS = 30  # of the range of a mean among those who have a value
+_HALVINGS = 30  # of the range of a mean among those who have a value (S18)
 
 
 @dataclass(frozen=True, eq=False)
