@@ -6,7 +6,7 @@ import importlib.util
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +15,26 @@ from ahead_ldp.estimates.bands import Joint, reach
 from ahead_ldp.schema.arrays import Bools, Floats
 
 Backend = Literal["pandas", "polars", "dict"]
+Kind = Literal["strict", "model"]
 
 BIAS_NOTE = "* rests on a density assumed inside a cell that was not divided further: its bias is not in the error"
+STRICT_NOTE = "Intervals come from the reports alone and hold whatever the data are like."
+DIFFER_NOTE = (
+    "The model's intervals are much narrower here ({ratio:.1f} times at most): they hold only if its assumption does."
+)
+OUTSIDE_NOTE = "An estimate lies outside what the reports alone allow; its interval is extended to it."
 INCONSISTENT_NOTE = "Answers are not consistent: a range may differ from the sum of its parts."
+
+
+_ROUNDING = 1e-9  # of a share
+_MUCH = 3.0  # times as wide: from here on two intervals differ much
+
+
+class StrictIntervals(Protocol):
+    """Intervals from the reports alone, in the order of the answers."""
+
+    def interval(self, level: float, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """Each for itself, or all at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,9 +43,10 @@ class Answers:
 
     Errors are about the frequencies among the people who took part. ``standard_error`` is the noise's;
     ``bias_error`` says how far the density assumed inside cells that were not divided further may be off, as a
-    standard deviation. Intervals hold both (``spread``). Where ``bias_not_included`` is set, the answer rests on such a
-    density and no error says how far that is off. ``labels`` say what was asked, a column each. ``consistent`` is the
-    estimate's.
+    standard deviation. The model's intervals hold both (``spread``), and ``assumption`` says in a sentence when they
+    are right. Where ``bias_not_included`` is set, the answer rests on such a density and no error says how far that is
+    off. The strict intervals, which are shown unless the model's are asked for, need no assumption. ``labels`` say what
+    was asked, a column each. ``consistent`` is the estimate's.
     """
 
     values: Floats  # (n,), or (codes, codes) for a marginal of two attributes
@@ -38,6 +56,9 @@ class Answers:
     consistent: bool = True
     bias_error: Floats | None = None  # the same shape; 0 if left out
     joint: Joint | None = None  # of all answers, flat: Estimate.joint_errors
+    strict: StrictIntervals | None = None  # flat; None: nothing is known of the reports
+    assumption: str = ""  # of the model's intervals
+    limits: tuple[float, float] = (0.0, 1.0)  # between which the answers lie
 
     def __len__(self) -> int:
         """How many queries."""
@@ -56,14 +77,43 @@ class Answers:
         """How far intervals reach to each side before they are clipped to [0, 1]."""
         return np.asarray(self.critical(level, simultaneous)[0] * self.spread)
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """Intervals, clipped to [0, 1].
+    def interval(
+        self, level: float = 0.95, simultaneous: bool = False, kind: Kind | None = None
+    ) -> tuple[Floats, Floats]:
+        """Intervals within the limits of the answers, [0, 1] for shares.
 
         Pointwise: each holds the truth with probability ``level``. Simultaneous: with this probability all of them do.
-        Where ``bias_not_included`` is set, what an assumed density adds is not in them.
+        "strict": from the reports alone, whatever the data are like, and extended to the estimate where it lies
+        outside. "model": narrower, and right if ``assumption`` is. Left out, strict ones where the reports are known.
         """
-        half = self.half_width(level, simultaneous)
-        return np.clip(self.values - half, 0.0, 1.0), np.clip(self.values + half, 0.0, 1.0)
+        if self.kind(kind) == "model":
+            half = self.half_width(level, simultaneous)
+            return np.clip(self.values - half, *self.limits), np.clip(self.values + half, *self.limits)
+        low, high = self._strict(level, simultaneous)
+        inside = np.clip(self.values, *self.limits)
+        return np.minimum(low, inside), np.maximum(high, inside)
+
+    def kind(self, kind: Kind | None = None) -> Kind:
+        """The kind of interval that is given: the one asked for, or else strict where the reports are known."""
+        if kind not in (None, "strict", "model"):
+            raise ValueError(f"expected kind to be strict or model, got {kind!r}")
+        if kind == "strict" and self.strict is None:
+            raise ValueError("expected answers that know their reports for strict intervals, got others")
+        return kind or ("model" if self.strict is None else "strict")
+
+    def outside(self, level: float = 0.95) -> Bools:
+        """Which estimates lie outside what the reports alone allow."""
+        if self.strict is None:
+            return np.zeros(self.values.shape, bool)
+        low, high = self._strict(level, False)
+        inside = np.clip(self.values, *self.limits)
+        return np.asarray((inside < low - _ROUNDING) | (inside > high + _ROUNDING))
+
+    def _strict(self, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
+        if self.strict is None:
+            raise ValueError("expected answers that know their reports for strict intervals, got others")
+        low, high = self.strict.interval(level, simultaneous)
+        return low.reshape(self.values.shape), high.reshape(self.values.shape)
 
     def reshaped(self, shape: tuple[int, ...]) -> Answers:
         """The same answers as a table."""
@@ -72,10 +122,10 @@ class Answers:
         bias = None if self.bias_error is None else self.bias_error.reshape(shape)
         return replace(self, values=values, standard_error=error, bias_error=bias, bias_not_included=marks)
 
-    def columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
-        """Labels, share, errors, both intervals and mark as flat columns."""
-        low, high = self.interval(level)
-        all_low, all_high = self.interval(level, simultaneous=True)
+    def columns(self, level: float = 0.95, kind: Kind | None = None) -> dict[str, NDArray[Any]]:
+        """Labels, share, errors, intervals each for itself and all at once, and mark as flat columns."""
+        low, high = self.interval(level, kind=kind)
+        all_low, all_high = self.interval(level, simultaneous=True, kind=kind)
         numbers = {
             "share": self.values,
             "standard_error": self.standard_error,
@@ -88,20 +138,20 @@ class Answers:
         flat = {name: column.reshape(-1) for name, column in numbers.items()}
         return {**self.labels, **flat, "bias_not_included": self.bias_not_included.reshape(-1)}
 
-    def records(self, level: float = 0.95) -> list[dict[str, Any]]:
+    def records(self, level: float = 0.95, kind: Kind | None = None) -> list[dict[str, Any]]:
         """The columns as one record for each answer, of values that JSON has."""
-        return records(self.columns(level))
+        return records(self.columns(level, kind))
 
-    def to_frame(self, backend: Backend | None = None, level: float = 0.95) -> Any:
+    def to_frame(self, backend: Backend | None = None, level: float = 0.95, kind: Kind | None = None) -> Any:
         """The columns as a pandas or Polars frame, whichever is installed; without them a dict of arrays."""
-        return frame(self.columns(level), backend)
+        return frame(self.columns(level, kind), backend)
 
-    def table(self, truth: ArrayLike | None = None, level: float = 0.95) -> str:
+    def table(self, truth: ArrayLike | None = None, level: float = 0.95, kind: Kind | None = None) -> str:
         """The answers as text, in percent, with the true shares beside them where they are given.
 
         The standard error is of noise and bias together.
         """
-        columns = self.columns(level)
+        columns = self.columns(level, kind)
         labels = [name for name in columns if name in self.labels] or ["query"]
         if not self.labels:
             columns["query"] = np.arange(len(self))
@@ -109,7 +159,8 @@ class Answers:
         together = len(self) > 1
         rows = []
         for i, (share, error) in enumerate(zip(self.values.reshape(-1), self.spread.reshape(-1), strict=True)):
-            mark, ends = bool(columns["bias_not_included"][i]), (columns["low"][i], columns["high"][i])
+            mark = bool(columns["bias_not_included"][i]) and self.kind(kind) == "model"
+            ends = columns["low"][i], columns["high"][i]
             rows.append(
                 [*(str(columns[name][i]) for name in labels), _percent(share, mark), _percent(error), _between(*ends)]
             )
@@ -121,17 +172,39 @@ class Answers:
             head.append("truth")
             for row, true in zip(rows, np.asarray(truth, float).reshape(-1), strict=True):
                 row.append(_percent(true))
-        return "\n".join([text_table(head, rows, left=len(labels)), *self.notes(level)])
+        return "\n".join([text_table(head, rows, left=len(labels)), *self.notes(level, kind)])
 
-    def notes(self, level: float = 0.95) -> list[str]:
+    def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """What a reader of the intervals must know, a line each."""
-        notes = [] if len(self) < 2 else [simultaneous_note(len(self), level, self.critical(level, True)[1])]
-        return notes + [BIAS_NOTE] * bool(self.bias_not_included.any()) + [INCONSISTENT_NOTE] * (not self.consistent)
+        strict = self.kind(kind) == "strict"
+        rule = "" if strict else self.critical(level, True)[1]
+        notes = [] if len(self) < 2 else [simultaneous_note(len(self), level, rule)]
+        if strict:
+            notes += [STRICT_NOTE, *self._comparison(level)]
+        elif self.assumption:
+            notes.append(model_note(self.assumption))
+        marked = not strict and bool(self.bias_not_included.any())
+        return notes + [BIAS_NOTE] * marked + [INCONSISTENT_NOTE] * (not self.consistent)
+
+    def _comparison(self, level: float) -> list[str]:
+        """What is to be said where strict and model intervals differ much, or an estimate is outside."""
+        (low, high), (least, most) = self._strict(level, False), self.interval(level, kind="model")
+        wide, narrow = high - low, most - least
+        known = np.isfinite(narrow) & (narrow > 0) & (wide > 0)
+        ratio = float((wide[known] / narrow[known]).max(initial=1.0))
+        notes = [DIFFER_NOTE.format(ratio=ratio)] if ratio >= _MUCH else []
+        return notes + [OUTSIDE_NOTE] * bool(self.outside(level).any())
 
 
 def simultaneous_note(count: int, level: float, rule: str) -> str:
     """What the simultaneous intervals are."""
-    return f"simultaneous: with {100 * level:g} % probability all {count} intervals hold at once ({rule})"
+    how = f" ({rule})" if rule else ""
+    return f"simultaneous: with {100 * level:g} % probability all {count} intervals hold at once{how}"
+
+
+def model_note(assumption: str) -> str:
+    """What the model's intervals assume."""
+    return f"Intervals of the model: they hold if {assumption}."
 
 
 def records(columns: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:

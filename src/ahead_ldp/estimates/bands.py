@@ -41,6 +41,19 @@ def largest_quantile(draws: Floats, spread: Floats, level: float) -> float:  # (
     return min(max(drawn, least), most)
 
 
+def largest_of(correlation: Floats, level: float, draws: int = 4000) -> float:  # (n, n)
+    """How many standard deviations no one-sided bound is short by, with probability ``level``: sup-t for bounds.
+
+    The two ends of one interval are bounds. Between the pointwise quantile of an interval and Bonferroni's.
+    """
+    least = pointwise_quantile(level)
+    if len(correlation) <= 2:
+        return least
+    most = pointwise_quantile(1 - 2 * (1 - level) / len(correlation))  # each bound has one side
+    drawn = float(np.quantile(normal_draws(correlation, draws).max(axis=1), level))
+    return min(max(drawn, least), most)
+
+
 def reach(level: float, spread: Floats | None, joint: Joint | None) -> tuple[float, str]:
     """How many standard deviations an interval reaches to each side, and by which rule: the one place that says so.
 

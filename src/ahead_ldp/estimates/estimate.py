@@ -8,11 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -36,10 +36,13 @@ from ahead_ldp.estimates.slices import (
     slices,
     taken_together,
 )
+from ahead_ldp.estimates.strict.answers import StrictAnswers, StrictSums
+from ahead_ldp.estimates.strict.bounds import Evidence
+from ahead_ldp.estimates.strict.summaries import StrictMean, StrictQuantiles
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.queries import Query, Snap, parse_query
-from ahead_ldp.schema.units import centres, decode, numbers_at, numbers_of, positions_after, spoken
+from ahead_ldp.schema.units import buckets, centres, decode, numbers_at, numbers_of, positions_after, spoken
 from ahead_ldp.schema.workloads import Workload
 
 __all__ = ["Answers", "Estimate", "RandomState"]
@@ -49,6 +52,7 @@ RandomState = int | Generator | None
 MOST_POINTS = 1024  # of a curve, where the caller does not say which: no picture shows more
 _TERMS = 64  # of a linear combination whose covariances are found pair by pair, at most: 2016 pairs
 _QUARTILES = (0.25, 0.5, 0.75)  # asked for where the caller names no levels
+_MARKS = np.arange(1, 16) / 16  # shares of the people at which a mean is looked at closely
 _ROUNDING = 1e-12  # a share of people below this is rounding
 
 
@@ -66,6 +70,7 @@ class Estimate(ABC):
     schema: Schema
     consistent: bool
     provenance: Origin | None = None
+    assumption: ClassVar[str] = "people lie evenly inside the cells that were not divided further"
 
     @abstractmethod
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
@@ -87,7 +92,15 @@ class Estimate(ABC):
         """Answers that know their joint law, for simultaneous intervals; it is worked out when it is asked for."""
         answers = self.answer(workload, errors=errors)
         joint = cache(partial(self.joint_errors, workload)) if errors and answers.joint is None else answers.joint
-        return replace(answers, joint=joint, consistent=self.consistent)
+        strict = StrictAnswers(self.evidence, workload) if errors and self.provenance is not None else None
+        return replace(answers, joint=joint, consistent=self.consistent, strict=strict, assumption=self.assumption)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the reports alone say: the ground of strict intervals."""
+        if self.provenance is None:
+            raise ValueError("expected an estimate from a simulation, a collection or a session")
+        return Evidence(self.schema, self.provenance)
 
     def linear(self, workload: Workload, weights: Floats) -> Answers:  # (k, n) -> k
         """Weighted sums of the answers to a workload, one for each row of weights, with standard errors.
@@ -104,6 +117,22 @@ class Estimate(ABC):
         error = np.sqrt(np.maximum(variance, 0.0))
         flagged = (weights != 0) @ answers.bias_not_included
         return Answers(weights @ answers.values, error, flagged, {}, self.consistent)
+
+    def weighted(self, queries: Sequence[Query | str], weights: ArrayLike, snap: Snap | None = None) -> Answers:
+        """Weighted sums of answers, one for each row of weights, such as the difference of two: weights [1, -1].
+
+        Their strict intervals come from the reports at once: they are narrower than the sum of the queries' widths.
+        """
+        workload = Workload.from_queries(self.schema, queries, snap)
+        rows = np.atleast_2d(np.asarray(weights, float))
+        if rows.ndim != 2 or rows.shape[1] != workload.n or not np.isfinite(rows).all():
+            raise ValueError(f"expected {workload.n} finite weights in each row, got {weights!r}")
+        limits = float(np.minimum(rows, 0).sum(axis=1).min()), float(np.maximum(rows, 0).sum(axis=1).max())
+        strict = None if self.provenance is None else StrictSums(self.evidence, workload, rows)
+        texts = [" ".join(f"{w:+g} ({q})" for w, q in zip(row, queries, strict=True) if w) for row in rows]
+        labels = {"sum": np.array(texts, object)}
+        sums = replace(self.linear(workload, rows), labels=labels, limits=limits)
+        return replace(sums, strict=strict, assumption=self.assumption)
 
     # What people ask.
 
@@ -145,6 +174,8 @@ class Estimate(ABC):
             raise ValueError(f"expected levels in [0, 1], got {levels!r}")
         places, curve = crossed_curve(self._shares, self.schema, a, wanted)
         at = np.interp(wanted, curve, places)
+        known = self.provenance is not None
+        strict = StrictQuantiles(self.evidence, a, self.schema.index(a.name), wanted, at) if known else None
         if a.missing == "cell":  # F(x) - level F(end), over F(end)
             lo, hi = np.append(np.zeros(at.size), at), np.append(at, np.full(at.size, float(a.ordered_size)))
             workload = slices(self.schema, a.name, lo, hi)
@@ -152,12 +183,14 @@ class Estimate(ABC):
             below = self.linear(workload, np.hstack([np.diag(1 - wanted), np.diag(-wanted)]))
             scale, order = np.maximum(total, _ROUNDING), np.argsort(at)
             error = np.interp(places, at[order], (below.spread / scale)[order])
-            return Quantiles(a, wanted, below.standard_error / scale, places, curve, below.bias_not_included, error)
+            errors = below.standard_error / scale
+            return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, strict=strict)
         below = self.answer(slices(self.schema, a.name, np.zeros(at.size), at))
         around = around_levels(places, curve, wanted, below.spread)
         near = self.answer_jointly(slices(self.schema, a.name, np.zeros(around.size), around))
         error = np.interp(places, around, near.spread)
-        return Quantiles(a, wanted, below.standard_error, places, curve, below.bias_not_included, error, near)
+        errors = below.standard_error
+        return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, near, strict)
 
     def histogram(
         self,
@@ -205,7 +238,14 @@ class Estimate(ABC):
         number = float(shares @ middle) / total
         ratio = self.linear(workload, (middle - number * ones)[None] / total)  # linearised
         bias = 0.0 if ratio.bias_error is None else float(ratio.bias_error[0])
-        return Mean(a, number, float(ratio.standard_error[0]), bool(ratio.bias_not_included[0]), bias)
+        strict = self._strict_mean(a) if self.provenance is not None else None
+        return Mean(a, number, float(ratio.standard_error[0]), bool(ratio.bias_not_included[0]), bias, strict)
+
+    def _strict_mean(self, a: Attribute) -> StrictMean:
+        low, high = buckets(a, np.arange(a.ordered_size))
+        places, curve = crossed_curve(self._shares, self.schema, a, _MARKS, _MARKS.size)
+        marks = np.unique(np.round([0.0, *np.interp(_MARKS, curve, places), float(a.ordered_size)]))
+        return StrictMean(self.evidence, a, self.schema.index(a.name), low, high - (a.kind != "real"), marks)
 
     def sample(self, n: int, random_state: RandomState = None) -> dict[str, NDArray[Any]]:
         """Synthetic records in the user's units, a column for each attribute, drawn from the joint distribution.
@@ -267,6 +307,7 @@ class Estimate(ABC):
     def attach(self, provenance: Origin) -> Self:
         """This estimate with its provenance, which the driver of a run knows."""
         object.__setattr__(self, "provenance", provenance)  # the one thing that a mechanism cannot know
+        self.__dict__.pop("evidence", None)
         return self
 
     def fingerprint(self) -> Floats:

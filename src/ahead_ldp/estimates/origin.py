@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ahead_ldp.device.canonical import Record
+from ahead_ldp.oracles.base import Oracle
+from ahead_ldp.oracles.tally import Tally
+from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.schema.arrays import Floats
+
+
+class Asked(Protocol):
+    """A question: some attributes, a partition of their domain, and the oracle that hid the cell."""
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        """Their places in the schema."""
+
+    @property
+    def partition(self) -> Partition:
+        """The cells."""
+
+    @property
+    def oracle(self) -> Oracle:
+        """How reports are read."""
 
 
 class Origin(Protocol):
@@ -22,6 +42,14 @@ class Origin(Protocol):
     @property
     def people(self) -> int:
         """How many people's reports were counted."""
+
+    @property
+    def answered(self) -> Sequence[tuple[Asked, Tally]]:
+        """Every question that was asked, with its tally."""
+
+    @property
+    def everybody(self) -> int | None:
+        """How many people there are in all; None while some groups have not been asked."""
 
     def record(self, answers: Floats) -> Record:
         """The canonical form, which is what is saved of an estimate with this fingerprint."""

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Attribute
-from ahead_ldp.estimates.answers import Answers, Backend, frame
+from ahead_ldp.estimates.answers import Answers, Backend, Kind, frame
 from ahead_ldp.estimates.bands import reach
 from ahead_ldp.schema.arrays import Bools, Floats
-from ahead_ldp.schema.units import numbers_at, spoken, spoken_mean, text, unit
+from ahead_ldp.schema.units import buckets, numbers_at, spoken, spoken_mean, text, unit
+
+
+class StrictPlaces(Protocol):
+    """Codes between which quantiles lie, whatever the data are like."""
+
+    def codes(self, level: float, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """The first code of each interval, and one past the last."""
+
+
+class StrictNumber(Protocol):
+    """An interval of one number, from the reports alone."""
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Its ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +47,7 @@ class Quantiles:
     bias_not_included: Bools  # (k,)
     curve_error: Floats | None = None  # (c,) noise and bias at each place; left out, share_error around each level
     near: Answers | None = None  # shares below places around the levels: their joint law is the band's
+    strict: StrictPlaces | None = None  # codes that the reports alone allow; None: nothing is known of them
 
     def _numbers(self, levels: Floats) -> Floats:
         clipped = np.clip(levels, 0.0, 1.0)
@@ -57,12 +72,25 @@ class Quantiles:
             return reach(level, np.ones(self.levels.size), None)
         return self.near.critical(level, simultaneous=True)
 
-    def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Intervals in the user's units: each for itself, or all at once (see ``Answers.interval``)."""
-        low, high = self._ends(level, simultaneous)
+    def interval(
+        self, level: float = 0.95, simultaneous: bool = False, kind: Kind | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Intervals in the user's units: each for itself, or all at once, strict or the model's (``Answers``)."""
+        low, high = self._ends(level, simultaneous, kind)
         return spoken(self.attribute, low), spoken(self.attribute, high)
 
-    def _ends(self, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
+    def _ends(self, level: float, simultaneous: bool, kind: Kind | None = None) -> tuple[Floats, Floats]:
+        if kind == "model" or (kind is None and self.strict is None):
+            return self._model_ends(level, simultaneous)
+        if self.strict is None:
+            raise ValueError("expected quantiles that know their reports for strict intervals, got others")
+        first, last = self.strict.codes(level, simultaneous and self.levels.size > 1)
+        low = buckets(self.attribute, first.astype(np.int64))[0]
+        high = buckets(self.attribute, last.astype(np.int64) - 1)[1] - (self.attribute.kind != "real")
+        at = self._numbers(self.levels)
+        return np.minimum(low, at), np.maximum(high, at)
+
+    def _model_ends(self, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
         c = self.critical(level, simultaneous)[0]
         if self.curve_error is None:
             return self._numbers(self.levels - c * self.share_error), self._numbers(self.levels + c * self.share_error)
@@ -75,20 +103,23 @@ class Quantiles:
             numbers_at(self.attribute, np.maximum(np.where(np.isfinite(last), last, self.places[-1]), at)),
         )
 
-    def columns(self, level: float = 0.95) -> dict[str, NDArray[Any]]:
+    def columns(self, level: float = 0.95, kind: Kind | None = None) -> dict[str, NDArray[Any]]:
         """Level, value, standard error, both intervals and mark."""
-        (low, high), (all_low, all_high) = self.interval(level), self.interval(level, simultaneous=True)
+        low, high = self.interval(level, kind=kind)
+        all_low, all_high = self.interval(level, simultaneous=True, kind=kind)
         numbers = {"level": self.levels, self.attribute.name: self.values, "standard_error": self.standard_error}
         ends = {"low": low, "high": high, "simultaneous_low": all_low, "simultaneous_high": all_high}
         return {**numbers, **ends, "bias_not_included": self.bias_not_included}
 
-    def to_frame(self, backend: Backend | None = None, level: float = 0.95) -> Any:
+    def to_frame(self, backend: Backend | None = None, level: float = 0.95, kind: Kind | None = None) -> Any:
         """The columns as a data frame, or as a dict of arrays."""
-        return frame(self.columns(level), backend)
+        return frame(self.columns(level, kind), backend)
 
-    def texts(self, level: float = 0.95) -> list[str]:
-        """Each quantile with its pointwise interval, as people read it."""
-        numbers, errors = (self._numbers(self.levels), *self._ends(level, False)), self.standard_error
+    def texts(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
+        """Each quantile with its pointwise interval, as people read it: whole numbers are whole."""
+        numbers, errors = [self._numbers(self.levels), *self._ends(level, False, kind)], self.standard_error
+        if self.attribute.kind == "integer":
+            numbers = [spoken(self.attribute, xs).astype(float) for xs in numbers]
         written = ([text(self.attribute, x, e) for x, e in zip(xs, errors, strict=True)] for xs in numbers)
         return [f"{value} [{low}, {high}]" for value, low, high in zip(*written, strict=True)]
 
@@ -102,6 +133,7 @@ class Mean:
     standard_error: float  # in the user's units; days for dates, seconds for times
     bias_not_included: bool
     bias_error: float = 0.0  # of the density assumed inside cells, as a standard deviation
+    strict: StrictNumber | None = None  # None: nothing is known of the reports
 
     @property
     def value(self) -> Any:
@@ -113,10 +145,19 @@ class Mean:
         """Noise and bias together, as a standard deviation."""
         return float(np.hypot(self.standard_error, self.bias_error))
 
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """The normal interval, clipped to the declared range."""
+    def interval(self, level: float = 0.95, kind: Kind | None = None) -> tuple[Any, Any]:
+        """An interval within the declared range: strict where the reports are known, or the model's, which is normal.
+
+        Strict: of each bucket only its least and largest value are known.
+        """
         half = reach(level, None, None)[0] * self.spread
-        low, high = max(self.number - half, self.attribute.lo), min(self.number + half, self.attribute.hi)
+        low, high = self.number - half, self.number + half
+        if kind == "strict" or (kind is None and self.strict is not None):
+            if self.strict is None:
+                raise ValueError("expected a mean that knows its reports for a strict interval, got another")
+            low, high = self.strict.interval(level)
+            low, high = min(low, self.number), max(high, self.number)
+        low, high = max(low, self.attribute.lo), min(high, self.attribute.hi)
         return spoken_mean(self.attribute, low), spoken_mean(self.attribute, high)
 
     def __str__(self) -> str:

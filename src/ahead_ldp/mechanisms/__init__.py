@@ -2,7 +2,7 @@
 
 A new method is one file in a family's folder and one line below. The contract tests then run over it.
 
-A method that asks something else, or makes something else of the same tallies, is a new version of it (decision 017):
+A method that asks something else, or makes something else of the same tallies, is a new version of it (decision 015):
 its class takes the name, and the class that it replaces goes to ``EARLIER``, where recorded campaigns find it.
 """
 

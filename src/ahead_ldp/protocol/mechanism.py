@@ -62,7 +62,7 @@ class Mechanism(ABC):
     name: ClassVar[str]
     idea: ClassVar[str] = ""  # in a few words, for lists of methods
     source: ClassVar[str] = ""  # the paper, or our own page
-    version: ClassVar[int] = 1  # of the questions: one more whenever any of them changes (decision 017)
+    version: ClassVar[int] = 1  # of the questions: one more whenever any of them changes (decision 015)
     estimate_version: ClassVar[int] = 1  # of what is made of the tallies: one more whenever an answer changes
     most_attributes: ClassVar[int | None] = None  # None: any number
     ordered_only: ClassVar[bool] = False  # refuses nominal attributes and cells for missing values

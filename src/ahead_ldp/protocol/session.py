@@ -68,6 +68,18 @@ class Provenance:
         return tuple(after.tallies for after in self.waves)
 
     @cached_property
+    def answered(self) -> list[tuple[Question, Tally]]:
+        """Every question of the closed waves with its tally."""
+        return [(question, after.tallies[group]) for after in self.waves for group, question in after.wave.items()]
+
+    @cached_property
+    def everybody(self) -> int | None:
+        """How many people there are in all; None while some groups have not been asked."""
+        asked = {group for after in self.waves for group in after.wave}
+        left = any(group.id not in asked for group in self.mechanism.groups(self.schema))
+        return None if left else self.people
+
+    @cached_property
     def questions(self) -> dict[str, str]:
         """The digests of the last wave's questions, by group."""
         return {group: digest(record) for group, record in self.question_records().items()}
@@ -180,8 +192,7 @@ class Session:
 
     def answered(self) -> list[tuple[Question, Tally]]:
         """Every question of the closed waves with its tally."""
-        waves = self.provenance.waves
-        return [(question, after.tallies[group]) for after in waves for group, question in after.wave.items()]
+        return self.provenance.answered
 
     @property
     def history(self) -> list[Tallies]:
