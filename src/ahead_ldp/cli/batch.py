@@ -11,6 +11,7 @@ from ahead_ldp.cli.options import (
     Declared,
     Epsilon,
     File,
+    Intervals,
     Settings,
     Text,
     argument,
@@ -196,6 +197,8 @@ def _left_out(result: counts.Result) -> list[str]:
 def estimate(
     directory: Campaign,
     out: Annotated[File, option("--out", "FILE", "Save the estimate from the waves so far.")] = None,
+    *,
+    shown: Intervals,
 ) -> Shown:
     """Say what the waves closed so far amount to."""
     with inputs.replaying("campaign", "estimated"):
@@ -204,4 +207,4 @@ def estimate(
         so_far.save(out)
     record = {**inputs.about(directory, so_far), "waves": waves, "finished": finished}
     last = f"after {waves} waves, {'all of them' if finished else 'not all of them'}"
-    return Shown(record, inputs.summary(so_far, last))
+    return Shown(record, inputs.summary(so_far, last, shown.kind))

@@ -96,7 +96,7 @@ class Answers:
 
     def kind(self, kind: Kind | None = None) -> Kind:
         """The kind of interval that is given: the one asked for, or else strict where the reports are known."""
-        given = chosen(kind, self.strict)
+        given = kind_given(kind, self.strict)
         if given == "strict" and self.strict is None:
             raise ValueError("expected answers that know their reports for strict intervals, got others")
         return given
@@ -175,16 +175,19 @@ class Answers:
         return "\n".join([text_table(head, rows, left=len(labels)), *self.notes(level, kind)])
 
     def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
-        """What a reader of the intervals must know, a line each."""
-        strict = self.kind(kind) == "strict"
-        rule = "" if strict else self.critical(level, True)[1]
-        notes = [] if len(self) < 2 else [simultaneous_note(len(self), level, rule)]
-        if strict:
-            notes += [STRICT_NOTE, *self._comparison(level)]
-        elif self.assumption:
-            notes.append(model_note(self.assumption))
-        marked = not strict and bool(self.bias_not_included.any())
-        return notes + [BIAS_NOTE] * marked + [INCONSISTENT_NOTE] * (not self.consistent)
+        """What a reader of a table must know, a line each."""
+        rule = "" if self.kind(kind) == "strict" else self.critical(level, True)[1]
+        together = [simultaneous_note(len(self), level, rule)] if len(self) > 1 else []
+        return together + self.remarks(level, kind)
+
+    def remarks(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
+        """What a reader of any interval must know, a line each."""
+        if self.kind(kind) == "strict":
+            notes = [STRICT_NOTE, *self._comparison(level)]
+        else:
+            notes = [model_note(self.assumption)] * bool(self.assumption)
+            notes += [BIAS_NOTE] * bool(self.bias_not_included.any())
+        return notes + [INCONSISTENT_NOTE] * (not self.consistent)
 
     def _comparison(self, level: float) -> list[str]:
         """What is to be said where strict and model intervals differ much, or an estimate is outside."""
@@ -194,7 +197,7 @@ class Answers:
         )
 
 
-def chosen(kind: Kind | None, strict: object) -> Kind:
+def kind_given(kind: Kind | None, strict: object) -> Kind:
     """The kind of interval that is given: the one asked for, or else strict where the reports are known."""
     if kind not in (None, "strict", "model"):
         raise ValueError(f"expected kind to be strict or model, got {kind!r}")

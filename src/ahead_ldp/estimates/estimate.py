@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.device.canonical import Record, canonical_bytes
 from ahead_ldp.device.codes import Attribute, Schema
-from ahead_ldp.estimates.answers import Answers, Backend, Kind, chosen, frame, text_table
+from ahead_ldp.estimates.answers import Answers, Backend, Kind, frame, kind_given, text_table
 from ahead_ldp.estimates.bands import normal_draws
 from ahead_ldp.estimates.origin import Origin
 from ahead_ldp.estimates.quantiles import Mean, Quantiles
@@ -148,18 +148,22 @@ class Estimate(ABC):
     def cdf(
         self,
         attribute: str | None = None,
-        points: Sequence[Any] | NDArray[Any] | None = None,
+        points: int | Sequence[Any] | NDArray[Any] | None = None,
         *,
         errors: bool = True,
     ) -> Answers:
         """The share of people with a value up to each point, included.
 
-        Points are in the user's units; left out, they are the last value of every bucket (of at most 1024
-        blocks of buckets). People without a value count among all, so the curve may end below 1.
+        Points are in the user's units, or a number of them: the last values of (nearly) equally many buckets. Left
+        out, they are the last value of every bucket, at most 1024. People without a value count among all, so the
+        curve may end below 1.
         """
         a = self._attribute(attribute, ordered=True)
-        if points is None:
-            ends = blocks(a.ordered_size, MOST_POINTS)[1:].astype(float)
+        if points is None or isinstance(points, int | np.integer):
+            most = MOST_POINTS if points is None else int(points)
+            if most < 1:
+                raise ValueError(f"expected points >= 1, got {points}")
+            ends = blocks(a.ordered_size, most)[1:].astype(float)
             labels = spoken(a, numbers_at(a, ends) - (a.kind != "real"))
         else:
             ends = positions_after(a, numbers_of(a, points))
@@ -281,7 +285,7 @@ class Estimate(ABC):
                 texts, marked = quartiles.texts(level, kind), marked or bool(quartiles.bias_not_included.any())
                 notes |= dict.fromkeys(quartiles.notes(level, kind))
             rows.append([a.name, a.kind, str(a.size), *texts, *[""] * (3 - len(texts))])
-        p, model = self.provenance, chosen(kind, self.provenance) == "model"
+        p, model = self.provenance, kind_given(kind, self.provenance) == "model"
         lines = [] if p is None else [f"{p.method}, epsilon {p.epsilon}, {p.people:,} people"]
         lines += [text_table(head, rows, left=2), f"[ , ]: {100 * level:g} % intervals", *notes]
         if any(a.kind == "nominal" for a in self.schema.attributes):

@@ -14,9 +14,9 @@ from ahead_ldp.estimates.answers import (
     Answers,
     Backend,
     Kind,
-    chosen,
     differing,
     frame,
+    kind_given,
     model_note,
     outside_notes,
 )
@@ -91,7 +91,7 @@ class Quantiles:
         return spoken(self.attribute, low), spoken(self.attribute, high)
 
     def _ends(self, level: float, simultaneous: bool, kind: Kind | None = None) -> tuple[Floats, Floats]:
-        if chosen(kind, self.strict) == "model":
+        if kind_given(kind, self.strict) == "model":
             return self._model_ends(level, simultaneous)
         (low, high), at = self._strict_ends(level, simultaneous), self._numbers(self.levels)
         return np.minimum(low, at), np.maximum(high, at)
@@ -131,7 +131,7 @@ class Quantiles:
     def texts(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """Each quantile with its pointwise interval, as people read it: whole numbers are whole, dates are dates."""
         (low, high), errors = self._ends(level, False, kind), self.standard_error
-        if chosen(kind, self.strict) == "strict":
+        if kind_given(kind, self.strict) == "strict":
             errors = (high - low) / 4
         numbers = [self._numbers(self.levels), low, high]
         if self.attribute.kind == "integer":
@@ -141,7 +141,7 @@ class Quantiles:
 
     def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """What a reader of the intervals must know, a line each."""
-        if chosen(kind, self.strict) == "model":
+        if kind_given(kind, self.strict) == "model":
             return [model_note(self.assumption)] * bool(self.assumption)
         (low, high), (least, most) = self._strict_ends(level, False), self._model_ends(level, False)
         whole, at = float(self.attribute.kind != "real"), self._numbers(self.levels)
@@ -181,7 +181,7 @@ class Mean:
         return spoken_mean(self.attribute, low), spoken_mean(self.attribute, high)
 
     def _ends(self, level: float, kind: Kind | None) -> tuple[float, float]:
-        if chosen(kind, self.strict) == "strict":
+        if kind_given(kind, self.strict) == "strict":
             low, high = self._strict_ends(level)
         else:
             half = reach(level, None, None)[0] * self.spread
@@ -196,7 +196,7 @@ class Mean:
 
     def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """What a reader of the interval must know, a line each."""
-        if chosen(kind, self.strict) == "model":
+        if kind_given(kind, self.strict) == "model":
             return [model_note(self.assumption)] * bool(self.assumption)
         (low, high), (least, most) = self._strict_ends(level), self._ends(level, "model")
         outside = np.array([not low <= self.number <= high])
@@ -206,7 +206,7 @@ class Mean:
     def text(self, level: float = 0.95, kind: Kind | None = None) -> str:
         """The average with its interval, as people read it; for the model's with the error on which it rests."""
         low, high = self._ends(level, kind)
-        if chosen(kind, self.strict) == "strict":
+        if kind_given(kind, self.strict) == "strict":
             said = [text(self.attribute, x, (high - low) / 4) for x in (self.number, low, high)]
             return f"{said[0]} ({100 * level:g} % interval {said[1]} to {said[2]})"
         error = " ".join(filter(None, [_two_digits(self.spread), unit(self.attribute)]))
