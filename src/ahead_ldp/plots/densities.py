@@ -89,7 +89,8 @@ def draw_density(
         if true is not None:
             ax.plot(borders[:-1] + 0.5, true * height, "D", color=VERMILLION, markersize=5, label="truth")
     else:
-        ax.stairs(values * height, borders, color=BLUE, linewidth=1.6, baseline=None, label="estimate")
+        width, name = (0.7, "finer") if len(answers) < values.size else (1.6, "estimate")
+        ax.stairs(values * height, borders, color=BLUE, linewidth=width, baseline=None, label=name)
         if true is not None:
             ax.stairs(true * height, borders, color=BLACK, linewidth=1.0, linestyle="--", baseline=None, label="truth")
     ax.set_ylim(bottom=0.0)
@@ -122,6 +123,8 @@ def _draw_intervals(
     height = _heights(a, fine)[0] if borders.size == fine.size else 100 * np.median(np.diff(fine)) / np.diff(borders)
     for (bottom, top), alpha, name in ((together, 0.25, SIMULTANEOUS), (own, 0.45, interval)):
         ax.stairs(top * height, borders, baseline=bottom * height, fill=True, color=SKY, alpha=alpha, label=name)
+    if borders.size < fine.size:
+        ax.stairs(answers.values * height, borders, color=BLUE, linewidth=1.8, baseline=None, label="estimate")
     return answers
 
 

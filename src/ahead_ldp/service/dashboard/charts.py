@@ -55,6 +55,9 @@ def distribution(estimate: Estimate, attribute: Attribute) -> Markup:
     for name, low, high in bands:
         upper, lower = (_steps(stretches, side, codes, top) for side in (high, low))
         parts.append(_path(upper, lower, name))
+    if ends.size > stretches.size:
+        parts.append(_line(_steps(ends, share, codes, top), "fine line"))
+        share, ends = answers.values / counts, stretches
     label = f"Distribution of {attribute.name}: share of people per bucket, with 95 % bands"
     return _chart(attribute, label, [*parts, _line(_steps(ends, share, codes, top), "line")], _percent_ticks(top))
 

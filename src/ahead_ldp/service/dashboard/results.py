@@ -81,11 +81,14 @@ class ResultPages:
         """One attribute as a part of the page, or one piece of that, which is kept until the next wave is closed."""
         campaign, name = request.path_params["campaign"], request.query_params.get("name", "")
         piece, estimate = request.query_params.get("piece"), self._estimate(campaign)
-        if name not in estimate.schema.names or piece not in (None, *_PIECES):
+        if name not in estimate.schema.names:
             raise Problem("not_found")
         attribute = estimate.schema.attributes[estimate.schema.index(name)]
         if piece is not None:
-            self._kept(estimate)[name, piece] = _PIECES[piece](estimate, attribute)
+            if piece not in _pieces(attribute):
+                raise Problem("not_found")
+            kept = self._kept(estimate)
+            kept[name, piece] = kept.get((name, piece)) or _PIECES[piece](estimate, attribute)
         shown = self._attribute(self._service.directory.asked(campaign), estimate, attribute)
         return render(request, "attribute.html", visitor, campaign=campaign, a=shown, only=piece)
 
@@ -95,13 +98,13 @@ class ResultPages:
 
     def _attribute(self, asked: Sequence[AskedWave], estimate: Estimate, a: Attribute) -> dict[str, Any]:
         """What is shown of an attribute. A piece that is not made yet is None: the page asks for it by itself."""
-        ordered, kept = a.kind != "nominal" and a.ordered_size > 1, self._kept(estimate)
-        waves = asked_cells(asked, estimate.schema.names.index(a.name)) if ordered else []
+        kept, pieces = self._kept(estimate), _pieces(a)
+        waves = asked_cells(asked, estimate.schema.names.index(a.name)) if "cumulative" in pieces else []
         return {
             "name": a.name,
             "bars": charts.has_bars(a),
             "example": str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))})),
-            "pieces": {piece: kept.get((a.name, piece)) for piece in _PIECES if ordered or piece == "distribution"},
+            "pieces": {piece: kept.get((a.name, piece)) for piece in pieces},
             "decomposition": charts.decomposition(estimate, a, waves) if waves else None,
         }
 
@@ -238,6 +241,11 @@ def _between(low: float, high: float) -> str:
 def _quantiles(estimate: Estimate, a: Attribute) -> list[tuple[str, str]]:
     texts = estimate.quantiles(a.name, _LEVELS).texts()
     return list(zip([f"{100 * x:.0f} %" for x in _LEVELS], texts, strict=True))
+
+
+def _pieces(a: Attribute) -> list[str]:
+    """What there is to show of an attribute's intervals: curves and quantiles need an order."""
+    return list(_PIECES) if a.kind != "nominal" and a.ordered_size > 1 else ["distribution"]
 
 
 _PIECES: dict[str, Callable[[Estimate, Attribute], Any]] = {

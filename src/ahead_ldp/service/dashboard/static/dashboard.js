@@ -95,18 +95,18 @@ if (asking) {
 }
 
 // Parts of the page that take a while: attributes when somebody opens them, and pictures one after the other.
-async function fill(place, path) {
+async function fetched(path) {
   const answer = await fetch(path, { redirect: "error" }).catch(() => null);
-  if (!answer?.ok) return false;
+  if (!answer?.ok) return null;
   const made = new DOMParser().parseFromString(await answer.text(), "text/html"); // our own page: everything in it is escaped
-  const parts = [...made.body.children];
-  place.replaceChildren(...parts);
-  for (const part of parts) for (const chart of part.querySelectorAll(".chart[data-attribute]")) drag(chart);
-  return true;
+  for (const chart of made.querySelectorAll(".chart[data-attribute]")) drag(chart);
+  return [...made.body.children];
 }
-async function fillAll(within) {
-  for (const part of [...within.querySelectorAll(".part[data-part]")]) {
-    if (!(await fill(part, part.dataset.part))) part.textContent = "This could not be loaded. Load the page again to try.";
+async function fill(within) {
+  for (const part of [...within.querySelectorAll(".part")]) {
+    const made = await fetched(part.dataset.part);
+    if (made) part.replaceWith(...made);
+    else part.textContent = "This could not be loaded. Load the page again to try.";
   }
 }
 for (const part of document.querySelectorAll("details.lazy")) {
@@ -114,12 +114,17 @@ for (const part of document.querySelectorAll("details.lazy")) {
     if (!part.open || part.dataset.done) return;
     part.dataset.done = "1";
     const place = part.lastElementChild;
-    if (await fill(place, part.dataset.part)) return fillAll(place);
-    part.dataset.done = "";
-    place.textContent = "This could not be loaded. Close and open it to try again.";
+    const made = await fetched(part.dataset.part);
+    if (!made) {
+      part.dataset.done = "";
+      place.textContent = "This could not be loaded. Close and open it to try again.";
+      return;
+    }
+    place.replaceChildren(...made);
+    fill(place);
   });
 }
-fillAll(document);
+fill(document);
 
 function drag(chart) {
   const d = chart.dataset;
