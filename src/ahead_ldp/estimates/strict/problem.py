@@ -17,7 +17,7 @@ _RIDGE = 1e-3  # on M: two distributions differ by at most 2 in squares, far bel
 _PRIOR = 1.0  # people's worth of an even distribution, in a pilot
 _FEW = 100  # atoms: an active set is tried again for every query
 _EVEN = 0.1  # of a pilot is even, at most: no atom is ever taken as empty
-_UNSEEN = 3.0  # standard deviations of an empty cell
+_UNSEEN = 2.0  # standard deviations of an empty cell
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,9 +118,9 @@ class Problem:
                 away[fold, i] = self.cone.farthest(row, f, z, start)
             settles = start.settles or self.even.size < _FEW
         weights = (away @ self.matrix.T) / self.variance
-        flat = weights.reshape(-1, self.y.size)
+        flat = weights.reshape(_FOLDS * len(q), self.y.size)
         slack = (q - self._least(flat).reshape(away.shape)).max(axis=2)
-        shifts = self._centred(flat).reshape(_FOLDS, len(q), -1)
+        shifts = self._centred(flat).reshape(_FOLDS, len(q), len(self.rows))
         weights += np.repeat(shifts, self._sizes, axis=2)
         centre = np.einsum("kqr,kr->q", weights, values) + slack.sum(axis=0) - shifts.sum(axis=(0, 2))
         squares = self.squares(weights.reshape(flat.shape)).reshape(_FOLDS, -1).mean(axis=0)
@@ -164,7 +164,7 @@ class Problem:
     def _centred(self, weights: Floats) -> Floats:  # (q, r) -> (q, groups)
         """The number c for which (weights + c) @ y - c has the least variance; c may be added where rows sum to 1."""
         f, (own, other, members), (shared, tied, one) = self.pilot, self._coefficients, self._pairs
-        share, whole = self.matrix @ f, self._group(members[None])[0] if self.rows else members
+        share, whole = self.matrix @ f, self._group(members[None])[0]
         diagonal = own * share + other
         total, mean = self._group(weights * members), self._group(weights * share)
         own_square = self._group(diagonal[None])[0] + whole**2 * shared + 2 * whole * tied - one
