@@ -90,6 +90,7 @@ ORDERED: dict[str, tuple[list[Any], list[Any] | None, bool]] = {  # points, bord
 OTHERWISE = {"paper": ("one", "two", "three"), "strong": ("one",)}  # which shapes other settings are tried on
 TOO_SLOW = {("wide", "hio")}  # a second and a half for its errors; hh has the same tree
 LEVELS = [0.1, 0.25, 0.5, 0.9]
+MODEL = ("--intervals", "model")  # the intervals that are kept: a method's own, which stay what they were
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +208,8 @@ def told(estimate: ahead_ldp.Estimate, shape: str) -> Told:
     constant, rule = answers.critical(0.9, simultaneous=True)
     found: Told = {
         "consistent": estimate.consistent,
-        "ask": plain(answers.columns()),
-        "ask_90": plain(answers.interval(0.9)),
+        "ask": plain(answers.columns(kind="model")),
+        "ask_90": plain(answers.interval(0.9, kind="model")),
         "critical_90": [plain(constant), rule],
         "outward": plain(estimate.ask(*QUERIES[shape], snap="outward").values),
         "attributes": {name: _told_of(estimate, name, i == 0) for i, name in enumerate(attribute_names(shape))},
@@ -223,17 +224,18 @@ def _told_of(estimate: ahead_ldp.Estimate, name: str, whole: bool) -> Told:
     """What is known of one attribute; of all but the first less is asked, to save time."""
     found: Told = {"cells": _condensed(estimate.marginal(name, errors=False))}
     if name not in ORDERED:
-        found["histogram"] = plain(estimate.histogram(name).columns())
+        found["histogram"] = plain(estimate.histogram(name).columns(kind="model"))
         return found
     points, borders, has_mean = ORDERED[name]
-    found["cdf"] = plain(estimate.cdf(name, points).columns())
+    found["cdf"] = plain(estimate.cdf(name, points).columns(kind="model"))
     if not whole:
         return found
-    found["quantiles"] = plain(estimate.quantiles(name, LEVELS).columns())
-    found["histogram"] = plain(estimate.histogram(name, borders).columns())
+    found["quantiles"] = plain(estimate.quantiles(name, LEVELS).columns(kind="model"))
+    found["histogram"] = plain(estimate.histogram(name, borders).columns(kind="model"))
     if has_mean:
         mean = estimate.mean(name)
-        found["mean"] = plain([mean.value, mean.number, mean.standard_error, mean.bias_error, *mean.interval()])
+        ends = mean.interval(kind="model")
+        found["mean"] = plain([mean.value, mean.number, mean.standard_error, mean.bias_error, *ends])
     return found
 
 
@@ -305,7 +307,7 @@ def write_runs(folder: Path) -> None:
             columns = {**population("two"), **population("mixed")}
             _write_table(scratch / "people.csv", {key: columns[key][:240] for key in wanted})
             ahead("collect", "--data", "people.csv", *options, "--out", run, at=scratch)
-            found = json.loads(ahead("query", run, *queries, "--recount", "--json", at=scratch))
+            found = json.loads(ahead("query", run, *queries, "--recount", *MODEL, "--json", at=scratch))
             pack(folder / f"{run}.tar.gz", scratch, run)
             write_json(folder / f"{run}.query.json", {"queries": queries, "told": found})
 
@@ -331,7 +333,7 @@ def write_batch(folder: Path) -> None:
             ahead("perturb", "campaign", *PERTURB, at=scratch)
             ahead("advance", "campaign", at=scratch)
         pack(folder / "finished.tar.gz", scratch, "campaign")
-        told = json.loads(ahead("query", "campaign", *BATCH_QUERIES, "--recount", "--json", at=scratch))
+        told = json.loads(ahead("query", "campaign", *BATCH_QUERIES, "--recount", *MODEL, "--json", at=scratch))
         counted = json.loads(ahead("tally", "campaign", "--verify", "--json", at=scratch))
         write_json(folder / "finished.json", {"queries": BATCH_QUERIES, "told": told, "tally": counted})
 
@@ -377,7 +379,7 @@ ASKED = {
 }
 VALUE = {"hours": 13}  # of the person whose report waits in the ledger
 LONG_AGO = 1_600_000_000  # when its device drew it, so that it is due whenever the files are read
-PUBLIC, SHOWN = ("", "/state", "/chain"), ("/tallies", "/results", "/progress", "/screens")
+PUBLIC, SHOWN = ("", "/state", "/chain"), ("/tallies", "/progress", "/screens")
 
 
 class Process:
@@ -460,8 +462,10 @@ def shown(server: Process, campaign: str, asked: dict[str, Any] | None = None) -
     waves = [f"/waves/{wave['number']}" for wave in server.get(f"{at}/state")["waves"]]
     closed = any(wave["state"] == "closed" for wave in server.get(f"{at}/state")["waves"])
     found = {path: server.read(at + path).decode() for path in (*PUBLIC, *waves, *(SHOWN if closed else ()))}
+    if closed:
+        found["/results"] = server.read(f"{at}/results?intervals=model").decode()
     if asked is not None and closed:
-        found["/queries"] = server.read(f"{at}/queries", asked).decode()
+        found["/queries"] = server.read(f"{at}/queries", {**asked, "intervals": "model"}).decode()
     return found
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ahead_ldp.cli import main
+from ahead_ldp.estimates.answers import STRICT_NOTE
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.mechanisms.ahead.uniform import Uniform
 from tools import docs
@@ -368,7 +369,25 @@ def test_a_collected_run_answers(capsys):
         assert result["ci95"][0] <= result["share"] <= result["ci95"][1]
     code, out, _ = run(capsys, "query", "run", "pay in 0..20")
     assert code == 0
-    assert "std. error" in out
+    assert "95 % interval" in out
+    assert STRICT_NOTE in out
+
+
+@pytest.mark.usefixtures("collected")
+def test_the_models_intervals_are_given_by_name_and_say_what_they_assume(capsys):
+    asked = ("query", "run", "pay in 0..20", "pay >= 60")
+    strict, model = parsed(capsys, *asked), parsed(capsys, *asked, "--intervals", "model")
+    assert (strict["intervals"], model["intervals"]) == ("strict", "model")
+    assert STRICT_NOTE in strict["notes"]
+    assert any(note.startswith("Intervals of the model: they hold if") for note in model["notes"])
+    for ours, theirs in zip(strict["results"], model["results"], strict=True):
+        assert ours["share"] == theirs["share"]
+        assert ours["ci95"] != theirs["ci95"]
+    assert "std. error" in run(capsys, *asked, "--intervals", "model")[1]
+    assert "std. error" not in run(capsys, *asked)[1]
+    code, _, err = run(capsys, *asked, "--intervals", "narrow")
+    assert code == 2
+    assert "expected --intervals to be strict or model, got 'narrow'" in err
 
 
 @pytest.mark.usefixtures("collected")

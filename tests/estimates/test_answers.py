@@ -1,9 +1,20 @@
 """Answers as arrays, text and frames."""
 
+import datetime as dt
+
 import numpy as np
 import pytest
 
-from ahead_ldp.estimates.answers import BIAS_NOTE, INCONSISTENT_NOTE, Answers, frame, records
+from ahead_ldp.estimates.answers import (
+    BIAS_NOTE,
+    INCONSISTENT_NOTE,
+    STRICT_NOTE,
+    Answers,
+    frame,
+    percent,
+    plain,
+    records,
+)
 from ahead_ldp.estimates.quantiles import Mean, Quantiles
 from ahead_ldp.schema.attributes import date, integer, ordered, real, time
 
@@ -24,6 +35,71 @@ def test_intervals_are_normal_and_clipped():
     assert high.tolist() == pytest.approx([0.25 + 1.959964 * 0.02, 1.0, 1.0])
     narrow = answers().interval(0.5)
     assert narrow[1][0] - narrow[0][0] == pytest.approx(2 * 0.674490 * 0.02, rel=1e-5)
+
+
+class Ends:
+    """Strict intervals that somebody worked out; simultaneous ones reach a tenth further."""
+
+    def __init__(self, low, high):
+        self.low, self.high = np.array(low), np.array(high)
+
+    def interval(self, level, simultaneous=False):
+        return self.low - 0.1 * simultaneous, self.high + 0.1 * simultaneous
+
+
+ENDS = Ends([0.2, 0.97, 0.0], [0.3, 1.0, 0.04])
+EVEN = "people lie evenly in cells"
+
+
+def test_strict_intervals_are_shown_unless_the_models_are_asked_for():
+    known = answers(strict=ENDS)
+    low, high = known.interval()
+    assert (low.tolist(), high.tolist()) == ([0.2, 0.97, 0.0], [0.3, 1.0, 0.04])
+    np.testing.assert_array_equal(known.interval(kind="model"), answers().interval())
+    assert known.columns()["simultaneous_high"].tolist() == pytest.approx([0.4, 1.1, 0.14])
+    assert known.columns(kind="model")["low"].tolist() == answers().columns()["low"].tolist()
+    with pytest.raises(ValueError, match="strict or model, got 'wide'"):
+        known.interval(kind="wide")
+    with pytest.raises(ValueError, match="know their reports"):
+        answers().interval(kind="strict")
+
+
+def test_a_table_of_strict_intervals_has_no_errors_and_marks_of_the_model():
+    known = answers(strict=ENDS, assumption=EVEN)
+    lines = known.table().splitlines()
+    assert lines[0].split() == ["query", "share", "95", "%", "interval", "simultaneous"]
+    assert "20.00 .. 30.00 %" in lines[2]
+    assert "*" not in known.table()
+    assert lines[-2:] == ["simultaneous: with 95 % probability all 3 intervals hold at once", STRICT_NOTE]
+    model = known.table(kind="model").splitlines()
+    assert "99.00 %*" in model[3]
+    assert model[-2:] == [f"Intervals of the model: they hold if {EVEN}.", BIAS_NOTE]
+
+
+def test_it_says_unasked_where_the_two_differ_much_and_where_an_estimate_is_outside():
+    wide = answers(strict=Ends([0.0, 0.5, 0.0], [0.8, 1.0, 1.0]), assumption=EVEN).notes()
+    assert f"The model's intervals are much narrower here, up to 16.9 times: they hold only if {EVEN}." in wide
+    outside = answers(strict=Ends([0.26, 0.5, 0.0], [0.3, 0.9, 1.0]))
+    assert outside.outside().tolist() == [True, True, False]
+    low, high = outside.interval()
+    assert (low[0], high[1]) == (0.25, 0.99)
+    assert any(note.startswith("Each of 2 estimates lies outside") for note in outside.notes())
+    one = Answers(np.array([0.5]), np.array([0.05]), np.zeros(1, bool), strict=Ends([0.6], [0.7]))
+    assert any(note.startswith("The estimate lies outside") for note in one.notes())
+    assert answers(strict=ENDS).remarks() == [STRICT_NOTE]
+
+
+def test_a_model_without_any_width_differs_much():
+    sure = Answers(np.array([0.5]), np.zeros(1), np.zeros(1, bool), strict=Ends([0.2], [0.7]))
+    assert any("up to more than 100 times" in note for note in sure.notes())
+
+
+def test_no_share_is_minus_zero():
+    assert percent(-0.00001) == "0.00 %"
+    assert percent(-0.01) == "-1.00 %"
+    one = Answers(np.array([-1e-9]), np.array([1e-9]), np.zeros(1, bool), strict=Ends([-0.0], [1e-9]))
+    assert "-0" not in one.table()
+    assert "-0" not in one.table(kind="model")
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, np.nan])
@@ -111,6 +187,68 @@ def test_quantiles_are_in_the_users_units(attribute, expected, backend):
     assert len(found.texts()) == 2
 
 
+class Codes:
+    """Codes between which the quantiles lie."""
+
+    def codes(self, level, simultaneous=False):
+        return np.array([10.0, 40.0]) - simultaneous, np.array([31.0, 61.0]) + simultaneous
+
+
+@pytest.mark.parametrize(
+    ("attribute", "said", "low", "high"),
+    [
+        (integer("a", 0, 99), ["25 [10, 30]", "50 [40, 60]"], [10, 40], [30, 60]),
+        (
+            date("a", "2021-01-01", "2021-04-10"),
+            ["2021-01-26 [2021-01-11, 2021-01-31]", "2021-02-20 [2021-02-10, 2021-03-02]"],
+            [dt.date(2021, 1, 11), dt.date(2021, 2, 10)],
+            [dt.date(2021, 1, 31), dt.date(2021, 3, 2)],
+        ),
+        (
+            time("a", "00:00", "23:59:59", 100),
+            ["06:00:00 [02:24:00, 07:26:23]", "12:00:00 [09:36:00, 14:38:23]"],
+            [dt.timedelta(seconds=8640), dt.timedelta(seconds=34560)],
+            [dt.timedelta(seconds=26783), dt.timedelta(seconds=52703)],
+        ),
+    ],
+)
+def test_strict_quantiles_are_in_the_users_units_everywhere(attribute, said, low, high):
+    places = np.arange(attribute.ordered_size + 1.0)
+    found = Quantiles(
+        attribute, np.array([0.25, 0.5]), np.full(2, 0.05), places, places / 100, np.zeros(2, bool), strict=Codes()
+    )
+    assert found.texts() == said
+    assert [end.tolist() for end in found.interval()] == [low, high]
+    shown = records(found.columns())
+    for text, row in zip(said, shown, strict=True):
+        assert text == f"{row['a']} [{row['low']}, {row['high']}]"
+    assert found.notes() == [STRICT_NOTE]
+    assert (found.interval(simultaneous=True)[0] < found.interval()[0]).all()
+    assert found.texts(kind="model") != said
+
+
+class Number:
+    def __init__(self, *ends):
+        self.ends = ends
+
+    def interval(self, level):
+        return self.ends
+
+
+def test_a_mean_says_its_strict_interval_rounded():
+    mean = Mean(real("a", 0, 1e6, 4), 43072.1, 853.0, False, strict=Number(41234.4, 45678.9), assumption=EVEN)
+    assert str(mean) == "43,100 (95 % interval 41,200 to 45,700)"
+    assert mean.interval() == (41234.4, 45678.9)
+    assert mean.interval(kind="model")[0] == pytest.approx(43072.1 - 1.959964 * 853)
+    assert mean.text(kind="model") == "43,070 (standard error 850)"
+    assert mean.notes() == [STRICT_NOTE]
+    assert mean.notes(kind="model") == [f"Intervals of the model: they hold if {EVEN}."]
+    outside = Mean(real("a", 0, 1e6, 4), 50.0, 100.0, False, strict=Number(1000.0, 90_000.0), assumption=EVEN)
+    assert outside.interval() == (50.0, 90_000.0)
+    assert len(outside.notes()) == 3
+    assert str(Mean(real("a", -10, 10, 4), -0.001, 1.0, False, strict=Number(-2.0, 2.0))).startswith("0.0 (")
+
+
 def test_mean_is_in_the_users_units():
     attribute = date("a", "2021-01-01", "2021-12-31")
     mean = Mean(attribute, 18628.5, 2.0, False)
@@ -129,3 +267,5 @@ def test_records_hold_what_json_has():
     assert records({"day": days, "n": np.array([3]), "x": np.array([np.nan])}) == [
         {"day": "2026-01-31", "n": 3, "x": None}
     ]
+    assert plain(np.datetime64("2026-01-31T08:05:00", "s")) == "2026-01-31T08:05:00"
+    assert plain(np.timedelta64(8 * 3600 + 300, "s")) == "08:05:00"

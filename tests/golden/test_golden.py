@@ -42,6 +42,7 @@ RESTATED = ("sw", "privnud")
 ANOTHER_NUMPY = "another NumPy may draw other numbers from a seed"
 ELSEWHERE = {"environment", "run"}  # where and with what something was computed
 TIMES = {"opened_at", "closes_at"}
+NEWER = {"intervals", "notes"}  # what was not said, or said otherwise, when the files were written
 
 
 def read_lines(path):
@@ -79,6 +80,8 @@ def differences(found, kept, without=frozenset(), at=""):
         pairs = enumerate(zip(found, kept, strict=True))
         return [line for i, (a, b) in pairs for line in differences(a, b, without, f"{at}/{i}")]
     numbers = isinstance(found, float | int) and isinstance(kept, float) and not isinstance(found, bool)
+    if isinstance(found, str) and isinstance(kept, str) and found.replace("T", " ") == kept.replace("T", " "):
+        return []  # a moment in its older form
     if found == kept or (numbers and abs(found - kept) <= tolerance(at) * max(1.0, abs(kept))):
         return []
     return [f"{at}: {found!r} instead of {kept!r}"]
@@ -282,8 +285,8 @@ def test_a_collected_run_is_queried(kept, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     golden.unpack(kept / f"runs/{name}.tar.gz", tmp_path)
     expected = golden.read_json(kept / f"runs/{name}.query.json")
-    found = said_json("query", name, *expected["queries"], "--recount")
-    assert differences(found, expected["told"]) == []
+    found = said_json("query", name, *expected["queries"], "--recount", *golden.MODEL)
+    assert differences(found, expected["told"], NEWER) == []
 
 
 def test_a_batch_campaign_in_the_middle_is_estimated(kept, tmp_path, monkeypatch):
@@ -309,14 +312,16 @@ def test_a_batch_campaign_goes_on_to_the_same_end(kept, tmp_path, monkeypatch):
     assert made.keys() == expected.keys()
     assert [name for name in made if not same_file(made[name], expected[name])] == []
     about = golden.read_json(kept / "batch/finished.json")
-    assert differences(said_json("query", "campaign", *about["queries"], "--recount"), about["told"]) == []
+    found = said_json("query", "campaign", *about["queries"], "--recount", *golden.MODEL)
+    assert differences(found, about["told"], NEWER) == []
 
 
 def test_a_finished_batch_campaign_is_queried_and_counted(kept, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     golden.unpack(kept / "batch/finished.tar.gz", tmp_path)
     about = golden.read_json(kept / "batch/finished.json")
-    assert differences(said_json("query", "campaign", *about["queries"]), about["told"]) == []
+    found = said_json("query", "campaign", *about["queries"], *golden.MODEL)
+    assert differences(found, about["told"], NEWER) == []
     assert said_json("tally", "campaign", "--verify") == about["tally"]
 
 
@@ -360,7 +365,7 @@ def told_differences(found, expected, without=frozenset()):
             continue
         values = json.loads(found[path]), json.loads(expected[path])
         compare = record_differences if path == "/tallies" else differences
-        more = () if path == "/tallies" else (ELSEWHERE | without, path)
+        more = () if path == "/tallies" else (ELSEWHERE | NEWER | without, path)
         lines += compare(*values, *more)
     return lines
 

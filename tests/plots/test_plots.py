@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
 from ahead_ldp import plot_answers, plot_estimate, plot_tree, simulate
+from ahead_ldp.estimates.answers import BIAS_NOTE, STRICT_NOTE
 from ahead_ldp.plots import style
 
 COUNTS = np.random.default_rng(1).multinomial(40_000, np.random.default_rng(2).dirichlet(np.full(32, 2.0)))
@@ -54,12 +55,30 @@ def test_unequal_buckets_are_drawn_by_density():
     np.testing.assert_allclose(found.values, 100 * shares * [1, 1, 0.5])
 
 
-def test_an_assumed_density_is_marked_and_noted():
-    marked = drawn_text(estimate(counts=COUNTS // 40, method="uni").plot())
-    assert "95 % interval*" in marked
-    assert style.NOTE in marked
-    plain = drawn_text(estimate(method="flat").plot())
-    assert "*" not in plain
+def test_the_models_band_is_drawn_by_name_with_its_mark_and_its_assumption():
+    e = estimate(counts=COUNTS // 40, method="hdg")
+    model, strict = e.plot(kind="model"), e.plot()
+    assert "95 % interval*" in drawn_text(model)
+    assert BIAS_NOTE in drawn_text(model).replace("\n", " ")
+    assert "Intervals of the model: they hold if people lie evenly" in drawn_text(model)
+    assert "*" not in drawn_text(strict)
+    assert STRICT_NOTE in drawn_text(strict)
+    for figure, kind in ((model, "model"), (strict, "strict")):
+        np.testing.assert_allclose(steps(figure, "95 %").get_data().values, 100 * e.histogram().interval(kind=kind)[1])
+
+
+def test_many_buckets_have_a_fine_line_and_few_strict_intervals():
+    counts = np.random.default_rng(5).multinomial(30_000, np.full(500, 1 / 500))
+    e = estimate("x=integer,0,499", counts, method="ahead")
+    figure = e.plot()
+    band, line = steps(figure, "95 %").get_data(), steps(figure, "finer").get_data()
+    assert (band.values.size, line.values.size) == (48, 256)
+    inside = steps(figure, "estimate").get_data().values  # of the same stretches as the intervals
+    assert ((band.baseline <= inside) & (inside <= band.values)).all()
+    high = e.histogram(bins=48).interval()[1]
+    typical = np.median(np.diff(line.edges))
+    np.testing.assert_allclose(band.values, 100 * high * typical / np.diff(band.edges))
+    assert steps(e.plot(kind="model"), "95 %").get_data().values.size == 256
 
 
 def test_legend_covers_no_data():
@@ -129,19 +148,19 @@ def test_leaves_of_two_attributes_tile_the_heat_map():
     assert f"the {len(corners)} leaves" in drawn_text(figure)
 
 
-def test_answers_are_rows_with_intervals():
+@pytest.mark.parametrize(("kind", "rule"), [(None, "at once"), ("model", "at once (sup-t)")])
+def test_answers_are_rows_with_intervals(kind, rule):
     answers = estimate(method="ahead").ask("pay in 0..9999", "pay in 1234..50000")
-    figure = plot_answers(answers, truth=[0.1, 0.9])
+    figure = plot_answers(answers, truth=[0.1, 0.9], kind=kind)
     labels = [t.get_text() for t in figure.axes[0].get_yticklabels()]
-    assert labels == [
-        name + "*" * bool(mark) for name, mark in zip(answers.labels["query"], answers.bias_not_included, strict=True)
-    ]
+    marks = answers.bias_not_included & (kind == "model")
+    assert labels == [name + "*" * bool(mark) for name, mark in zip(answers.labels["query"], marks, strict=True)]
     points = figure.axes[0].containers[0].lines[0]
     np.testing.assert_allclose(points.get_xdata(), 100 * answers.values)
     for drawn, simultaneous in zip(figure.axes[0].containers, (False, True), strict=True):
         ends = np.array([bar[:, 0] for bar in drawn.lines[2][0].get_segments()])
-        np.testing.assert_allclose(ends, 100 * np.stack(answers.interval(0.95, simultaneous), axis=1))
-    assert "with 95 % probability all 2 intervals hold at once (sup-t)" in drawn_text(figure)
+        np.testing.assert_allclose(ends, 100 * np.stack(answers.interval(0.95, simultaneous, kind), axis=1))
+    assert f"with 95 % probability all 2 intervals hold {rule}" in drawn_text(figure)
 
 
 def test_given_axes_are_drawn_on():

@@ -11,6 +11,7 @@ from ahead_ldp.cli.options import (
     Declared,
     Epsilon,
     File,
+    Intervals,
     Reading,
     Settings,
     Text,
@@ -200,6 +201,8 @@ def estimate(
     directory: Campaign,
     out: Annotated[File, option("--out", "FILE", "Save the estimate from the waves so far.")] = None,
     reading: Reading = None,
+    *,
+    shown: Intervals,
 ) -> Shown:
     """Say what the waves closed so far amount to."""
     wanted = inputs.reading(reading)
@@ -209,4 +212,4 @@ def estimate(
         so_far.save(out)
     record = {**inputs.about(directory, so_far), "waves": waves, "finished": finished}
     last = f"after {waves} waves, {'all of them' if finished else 'not all of them'}"
-    return Shown(record, inputs.summary(so_far, last))
+    return Shown(record, inputs.summary(so_far, last, shown.kind))

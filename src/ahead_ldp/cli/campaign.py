@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from ahead_ldp import device
-from ahead_ldp.cli.options import Queries, Text, argument, flag, group, option
+from ahead_ldp.cli.options import Intervals, Queries, Text, argument, flag, group, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.cli.remote import Remote, problem_text
 from ahead_ldp.service.campaigns import export as exports
@@ -106,9 +106,9 @@ def progress(name: Name, *, remote: Remote) -> Shown:
     return Shown(state, [Table(title, ["group", "state", "reports", "minimum"], rows, left=2), *refused, *notice])
 
 
-def results(name: Name, *, remote: Remote) -> Shown:
+def results(name: Name, *, shown: Intervals, remote: Remote) -> Shown:
     """Print the distribution of every attribute, with intervals."""
-    results = remote.get(f"{_at(name)}/results")
+    results = remote.get(f"{_at(name)}/results" + "?intervals=model" * shown.model)
     return Shown(results, _results(results))
 
 
@@ -116,8 +116,8 @@ def _results(results: dict[str, Any]) -> Iterator[str | Table]:
     state = "all waves" if results["complete"] else f"{results['waves']} waves so far"
     yield f"{results['method']}, {results['people']:,} people, {state}"
     for attribute in results["attributes"]:
-        rows = [_row(r, r[attribute["name"]]) for r in attribute["histogram"]]
-        yield Table(attribute["name"], ["bucket", "share", "std. error", "interval"], rows)
+        rows = [_row(r, r[attribute["name"]], results) for r in attribute["histogram"]]
+        yield Table(attribute["name"], _head("bucket", results), rows)
     for bound in results["manipulation"]["largest_shift_of_a_cell"]:
         shift = bound["one_group" if results["manipulation"]["group_can_be_chosen"] else "spread"]
         yield f"{100 * bound['fakes']:g} % fake reports could move one cell by up to {100 * shift:.1f} points"
@@ -126,13 +126,13 @@ def _results(results: dict[str, Any]) -> Iterator[str | Table]:
     yield from results["notes"]
 
 
-def query(name: Name, queries: Queries, *, remote: Remote) -> Shown:
+def query(name: Name, queries: Queries, *, shown: Intervals, remote: Remote) -> Shown:
     """Answer range queries from the closed waves."""
-    answered = remote.post(f"{_at(name)}/queries", {"queries": queries})
-    rows = [_row(r, r["query"]) for r in answered["queries"]]
+    asked = {"queries": queries, **({"intervals": "model"} if shown.model else {})}
+    answered = remote.post(f"{_at(name)}/queries", asked)
+    rows = [_row(r, r["query"], answered) for r in answered["queries"]]
     title = f"{answered['people']:,} people, {answered['waves']} waves"
-    head = ["query", "share", "std. error", f"{100 * answered['level']:g} % interval"]
-    return Shown(answered, [Table(title, head, rows), *answered["notes"]])
+    return Shown(answered, [Table(title, _head("query", answered), rows), *answered["notes"]])
 
 
 def export(
@@ -181,10 +181,21 @@ def _wave_at(remote: Remote, name: str, wave: int | None) -> str:
     return f"{_at(name)}/waves/{number}"
 
 
-def _row(answer: dict[str, Any], label: object) -> list[str]:
-    error, mark = answer["standard_error"], "*" * answer["bias_not_included"]
-    share = percent(answer["share"]) + mark
-    return [str(label), share, "" if error is None else percent(error), between(answer["low"], answer["high"])]
+def _head(label: str, answered: dict[str, Any]) -> list[str]:
+    model = answered["intervals"] == "model"
+    return [label, "share", *["std. error"] * model, f"{100 * answered['level']:g} % interval"]
+
+
+def _row(answer: dict[str, Any], label: object, answered: dict[str, Any]) -> list[str]:
+    """An answer; beside the model's interval stand the error that it rests on, and the mark of what it leaves out."""
+    error, model = answer["standard_error"], answered["intervals"] == "model"
+    share = percent(answer["share"]) + "*" * (model and answer["bias_not_included"])
+    return [
+        str(label),
+        share,
+        *["" if error is None else percent(error)] * model,
+        between(answer["low"], answer["high"]),
+    ]
 
 
 def _changed(changed: dict[str, Any]) -> Shown:

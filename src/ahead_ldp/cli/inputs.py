@@ -16,6 +16,7 @@ from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import Declared, Source
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.mechanisms import Reading, UnknownVersion
 from ahead_ldp.protocol.session import ReplayMismatch
@@ -74,9 +75,9 @@ def about(directory: Path, estimate: Estimate) -> dict[str, Any]:
     return {"run": str(directory), "method": origin.method, **numbers}
 
 
-def summary(estimate: Estimate, last: str) -> Iterator[str]:
+def summary(estimate: Estimate, last: str, kind: Kind | None = None) -> Iterator[str]:
     """What an estimate says in short, worked out when it is printed, and a last line."""
-    yield estimate.summary()
+    yield estimate.summary(kind=kind)
     yield last
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -51,6 +51,31 @@ Reading = Annotated[
     option("--reading", "V", "Another version of the estimate: a number, newest, or stored (without its method)."),
 ]
 Queries = Annotated[list[str], argument("QUERY", 'Such as "pay in 100000..120000".')]
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Which intervals answers have."""
+
+    intervals: Annotated[
+        str,
+        option("--intervals", "KIND", "strict, from the reports alone; or model, narrower if its assumption holds."),
+    ] = "strict"
+
+    def __post_init__(self) -> None:
+        """Refuse any other kind."""
+        if self.intervals not in ("strict", "model"):
+            raise ValueError(f"expected --intervals to be strict or model, got {self.intervals!r}")
+
+    @property
+    def kind(self) -> Literal["strict", "model"]:
+        """The kind, as answers know it."""
+        return "model" if self.model else "strict"
+
+    @property
+    def model(self) -> bool:
+        """Whether they rest on the model: then its errors and marks are shown too."""
+        return self.intervals == "model"
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,12 +89,14 @@ def bytes_text(size: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share with two digits after the point."""
-    return f"{100 * share:.2f} %"
+    """A share with two digits after the point, never a negative zero."""
+    return f"{round(100 * share, 2) + 0.0:.2f} %"
 
 
-def between(low: float, high: float) -> str:
-    """An interval of shares."""
+def between(low: float | None, high: float | None) -> str:
+    """An interval of shares; ``?`` where it is not known."""
+    if low is None or high is None or not math.isfinite(low + high):
+        return "?"
     return f"{percent(low)} to {percent(high)}"
 
 

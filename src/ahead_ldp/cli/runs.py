@@ -11,6 +11,7 @@ from ahead_ldp.cli import drawing, inputs
 from ahead_ldp.cli.options import (
     Declared,
     Epsilon,
+    Intervals,
     Method,
     Queries,
     Reading,
@@ -67,33 +68,36 @@ def query(
     queries: Queries,
     recount: Annotated[bool, flag("--recount", "Count the stored reports again as well.")] = False,
     reading: Reading = None,
+    *,
+    shown: Intervals,
 ) -> Shown:
-    """Answer queries from a collected run, with standard errors.
+    """Answer queries from a collected run, with intervals.
 
     The run is replayed first; if anything differs there is no answer.
     """
     estimate = _read(run, recount, reading)
-    answers = estimate.ask(*queries)
-    columns = {name: column.tolist() for name, column in answers.columns().items()}
+    answers, kind = estimate.ask(*queries), shown.kind
+    columns = {name: column.tolist() for name, column in answers.columns(kind=kind).items()}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    head = ["query", "share", "std. error", "95 % interval", "simultaneous"]
-    cells = [
-        [
-            row["query"],
-            percent(row["share"]) + "*" * row["bias_not_included"],
-            percent(spread),
-            between(row["low"], row["high"]),
-            between(row["simultaneous_low"], row["simultaneous_high"]),
-        ]
-        for row, spread in zip(rows, answers.spread.tolist(), strict=True)
-    ]
-    width = len(head) if len(rows) > 1 else len(head) - 1  # one interval is pointwise and simultaneous
-    about = inputs.about(run, estimate)
+    together = len(rows) > 1  # one interval is pointwise and simultaneous
+    head = ["query", "share", *["std. error"] * shown.model, "95 % interval", *["simultaneous"] * together]
+    cells = []
+    for row, spread in zip(rows, answers.spread.tolist(), strict=True):
+        cells.append([row["query"], percent(row["share"]) + "*" * (shown.model and row["bias_not_included"])])
+        cells[-1] += [percent(spread)] * shown.model + [between(row["low"], row["high"])]
+        cells[-1] += [between(row["simultaneous_low"], row["simultaneous_high"])] * together
+    about, notes = inputs.about(run, estimate), answers.notes(kind=kind)
     title = f"{about['method']}, epsilon {inputs.epsilon(about['epsilon'])}, {about['people']:,} people"
-    rule = answers.critical(simultaneous=True)[1]
-    results = [_record(row) for row in rows]
-    record = {**about, "consistent": answers.consistent, "simultaneous": rule, "results": results}
-    return Shown(record, [Table(title, head[:width], [row[:width] for row in cells]), *answers.notes()])
+    rule = answers.critical(simultaneous=True)[1] if shown.model else None
+    record = {
+        **about,
+        "consistent": answers.consistent,
+        "intervals": kind,
+        "simultaneous": rule,
+        "results": [_record(row) for row in rows],
+        "notes": [note.removeprefix("* ") for note in notes],
+    }
+    return Shown(record, [Table(title, head, cells), *notes])
 
 
 def _record(row: dict[str, Any]) -> dict[str, Any]:
@@ -110,11 +114,12 @@ def plot(
     run: Run,
     out: Annotated[Path, option("--out", "FILE", "A .png, .svg or .pdf file.")],
     columns: Annotated[Text, option("--columns", "A[,B]", "One or two attributes; left out, all.")] = None,
+    shown: Intervals,
 ) -> Shown:
     """Draw the estimate of a collected run."""
     drawing.check_format(out, "--out")
     names = inputs.names_of(columns) or []
-    drawing.save(drawing.picture(_read(run), *names), out)
+    drawing.save(drawing.picture(_read(run), *names, kind=shown.kind), out)
     return Shown({"run": str(run), "picture": str(out)}, [f"written: {out}"])
 
 

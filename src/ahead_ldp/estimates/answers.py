@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib.util
 import math
 from collections.abc import Mapping, Sequence
@@ -13,21 +14,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.estimates.bands import Joint, reach
 from ahead_ldp.schema.arrays import Bools, Floats
+from ahead_ldp.schema.units import clock
 
 Backend = Literal["pandas", "polars", "dict"]
 Kind = Literal["strict", "model"]
 
 BIAS_NOTE = "* rests on a density assumed inside a cell that was not divided further: its bias is not in the error"
 STRICT_NOTE = "Intervals come from the reports alone and hold whatever the data are like."
-DIFFER_NOTE = (
-    "The model's intervals are much narrower here ({ratio:.1f} times at most): they hold only if its assumption does."
-)
-OUTSIDE_NOTE = "An estimate lies outside what the reports alone allow; its interval is extended to it."
+DIFFER_NOTE = "The model's intervals are much narrower here, up to {times} times: they hold only if {assumption}."
+OUTSIDE_NOTE = "{some} lies outside what the reports alone allow; its interval is extended to it."
 INCONSISTENT_NOTE = "Answers are not consistent: a range may differ from the sum of its parts."
 
 
 _ROUNDING = 1e-9  # of a share
 _MUCH = 3.0  # times as wide: from here on two intervals differ much
+_MOST_TIMES = 100.0  # more than that is said as that
 
 
 class StrictIntervals(Protocol):
@@ -95,11 +96,10 @@ class Answers:
 
     def kind(self, kind: Kind | None = None) -> Kind:
         """The kind of interval that is given: the one asked for, or else strict where the reports are known."""
-        if kind not in (None, "strict", "model"):
-            raise ValueError(f"expected kind to be strict or model, got {kind!r}")
-        if kind == "strict" and self.strict is None:
+        given = kind_given(kind, self.strict)
+        if given == "strict" and self.strict is None:
             raise ValueError("expected answers that know their reports for strict intervals, got others")
-        return kind or ("model" if self.strict is None else "strict")
+        return given
 
     def outside(self, level: float = 0.95) -> Bools:
         """Which estimates lie outside what the reports alone allow."""
@@ -123,7 +123,11 @@ class Answers:
         return replace(self, values=values, standard_error=error, bias_error=bias, bias_not_included=marks)
 
     def columns(self, level: float = 0.95, kind: Kind | None = None) -> dict[str, NDArray[Any]]:
-        """Labels, share, errors, intervals each for itself and all at once, and mark as flat columns."""
+        """Labels, share, errors, intervals each for itself and all at once, and mark as flat columns.
+
+        A strict interval takes milliseconds, so thousands of cells take a while; the model's are there at once.
+        The errors and the mark are the model's, whichever intervals are given.
+        """
         low, high = self.interval(level, kind=kind)
         all_low, all_high = self.interval(level, simultaneous=True, kind=kind)
         numbers = {
@@ -149,25 +153,21 @@ class Answers:
     def table(self, truth: ArrayLike | None = None, level: float = 0.95, kind: Kind | None = None) -> str:
         """The answers as text, in percent, with the true shares beside them where they are given.
 
-        The standard error is of noise and bias together.
+        Beside the model's intervals stands the standard error of noise and bias together, on which they rest.
         """
-        columns = self.columns(level, kind)
+        columns, model = self.columns(level, kind), self.kind(kind) == "model"
         labels = [name for name in columns if name in self.labels] or ["query"]
         if not self.labels:
             columns["query"] = np.arange(len(self))
-        head = [*labels, "share", "std. error", f"{100 * level:g} % interval"]
         together = len(self) > 1
+        head = [*labels, "share", *["std. error"] * model, f"{100 * level:g} % interval", *["simultaneous"] * together]
         rows = []
         for i, (share, error) in enumerate(zip(self.values.reshape(-1), self.spread.reshape(-1), strict=True)):
-            mark = bool(columns["bias_not_included"][i]) and self.kind(kind) == "model"
-            ends = columns["low"][i], columns["high"][i]
-            rows.append(
-                [*(str(columns[name][i]) for name in labels), _percent(share, mark), _percent(error), _between(*ends)]
-            )
-            if together:
-                rows[-1].append(_between(columns["simultaneous_low"][i], columns["simultaneous_high"][i]))
-        if together:
-            head.append("simultaneous")
+            row = [str(columns[name][i]) for name in labels]
+            row.append(_percent(share, mark=model and bool(columns["bias_not_included"][i])))
+            row += [_percent(error)] * model + [_between(columns["low"][i], columns["high"][i])]
+            row += [_between(columns["simultaneous_low"][i], columns["simultaneous_high"][i])] * together
+            rows.append(row)
         if truth is not None:
             head.append("truth")
             for row, true in zip(rows, np.asarray(truth, float).reshape(-1), strict=True):
@@ -175,31 +175,54 @@ class Answers:
         return "\n".join([text_table(head, rows, left=len(labels)), *self.notes(level, kind)])
 
     def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
-        """What a reader of the intervals must know, a line each."""
-        strict = self.kind(kind) == "strict"
-        rule = "" if strict else self.critical(level, True)[1]
-        notes = [] if len(self) < 2 else [simultaneous_note(len(self), level, rule)]
-        if strict:
-            notes += [STRICT_NOTE, *self._comparison(level)]
-        elif self.assumption:
-            notes.append(model_note(self.assumption))
-        marked = not strict and bool(self.bias_not_included.any())
-        return notes + [BIAS_NOTE] * marked + [INCONSISTENT_NOTE] * (not self.consistent)
+        """What a reader of a table must know, a line each."""
+        rule = "" if self.kind(kind) == "strict" else self.critical(level, True)[1]
+        together = [simultaneous_note(len(self), level, rule)] if len(self) > 1 else []
+        return together + self.remarks(level, kind)
+
+    def remarks(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
+        """What a reader of any interval must know, a line each."""
+        if self.kind(kind) == "strict":
+            notes = [STRICT_NOTE, *self._comparison(level)]
+        else:
+            notes = [model_note(self.assumption)] * bool(self.assumption)
+            notes += [BIAS_NOTE] * bool(self.bias_not_included.any())
+        return notes + [INCONSISTENT_NOTE] * (not self.consistent)
 
     def _comparison(self, level: float) -> list[str]:
         """What is to be said where strict and model intervals differ much, or an estimate is outside."""
         (low, high), (least, most) = self._strict(level, False), self.interval(level, kind="model")
-        wide, narrow = high - low, most - least
-        known = np.isfinite(narrow) & (narrow > 0) & (wide > 0)
-        ratio = float((wide[known] / narrow[known]).max(initial=1.0))
-        notes = [DIFFER_NOTE.format(ratio=ratio)] if ratio >= _MUCH else []
-        return notes + [OUTSIDE_NOTE] * bool(self.outside(level).any())
+        return differing(high - low, np.maximum(most - least, _ROUNDING), self.assumption) + outside_notes(
+            self.outside(level)
+        )
+
+
+def kind_given(kind: Kind | None, strict: object) -> Kind:
+    """The kind of interval that is given: the one asked for, or else strict where the reports are known."""
+    if kind not in (None, "strict", "model"):
+        raise ValueError(f"expected kind to be strict or model, got {kind!r}")
+    return kind or ("model" if strict is None else "strict")
 
 
 def simultaneous_note(count: int, level: float, rule: str) -> str:
     """What the simultaneous intervals are."""
     how = f" ({rule})" if rule else ""
     return f"simultaneous: with {100 * level:g} % probability all {count} intervals hold at once{how}"
+
+
+def differing(wide: Floats, narrow: Floats, assumption: str) -> list[str]:
+    """What is to be said where the widths of strict intervals are much larger than those of the model's."""
+    known = np.isfinite(narrow) & (narrow > 0) & (wide > _ROUNDING)
+    ratio = float((wide[known] / narrow[known]).max(initial=1.0))
+    times = f"{ratio:.1f}" if ratio < _MOST_TIMES else f"more than {_MOST_TIMES:.0f}"
+    return [DIFFER_NOTE.format(times=times, assumption=assumption or "its assumption does")] * (ratio >= _MUCH)
+
+
+def outside_notes(outside: Bools) -> list[str]:
+    """What is to be said where estimates lie outside their strict intervals."""
+    count = int(outside.sum())
+    some = "The estimate" if outside.size == 1 else "One estimate" if count == 1 else f"Each of {count} estimates"
+    return [OUTSIDE_NOTE.format(some=some)] * (count > 0)
 
 
 def model_note(assumption: str) -> str:
@@ -214,8 +237,15 @@ def records(columns: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: numbers, texts and None as they are, what is not finite as None, all else as text."""
+    """A value as JSON has it: numbers, texts and None as they are, what is not finite as None, all else as text.
+
+    Moments and times of day have the form that queries have.
+    """
     value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        return clock(round(value.total_seconds()))
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
@@ -255,10 +285,15 @@ def _for_polars(column: NDArray[Any]) -> Any:
     return column.tolist() if column.dtype == object else column
 
 
+def percent(share: float) -> str:
+    """A share in percent to two digits after the point, never a negative zero."""
+    return f"{round(100 * share, 2) + 0.0:.2f} %"
+
+
 def _percent(share: float, mark: bool = False) -> str:
-    """A share in percent to two digits after the point; ``?`` where it is not known."""
-    return (f"{100 * share:.2f} %" if np.isfinite(share) else "?") + ("*" if mark else "")
+    """The same; ``?`` where it is not known."""
+    return (percent(share) if np.isfinite(share) else "?") + "*" * mark
 
 
 def _between(low: float, high: float) -> str:
-    return f"{100 * low:.2f} .. {100 * high:.2f} %" if np.isfinite(low + high) else "?"
+    return f"{percent(low).removesuffix(' %')} .. {percent(high)}" if np.isfinite(low + high) else "?"

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.device.canonical import Record, canonical_bytes
 from ahead_ldp.device.codes import Attribute, Schema
-from ahead_ldp.estimates.answers import Answers, Backend, frame, text_table
+from ahead_ldp.estimates.answers import Answers, Backend, Kind, frame, kind_given, text_table
 from ahead_ldp.estimates.bands import normal_draws
 from ahead_ldp.estimates.origin import Origin
 from ahead_ldp.estimates.quantiles import Mean, Quantiles
@@ -148,18 +148,22 @@ class Estimate(ABC):
     def cdf(
         self,
         attribute: str | None = None,
-        points: Sequence[Any] | NDArray[Any] | None = None,
+        points: int | Sequence[Any] | NDArray[Any] | None = None,
         *,
         errors: bool = True,
     ) -> Answers:
         """The share of people with a value up to each point, included.
 
-        Points are in the user's units; left out, they are the last value of every bucket (of at most 1024
-        blocks of buckets). People without a value count among all, so the curve may end below 1.
+        Points are in the user's units, or a number of them: the last values of (nearly) equally many buckets. Left
+        out, they are the last value of every bucket, at most 1024. People without a value count among all, so the
+        curve may end below 1.
         """
         a = self._attribute(attribute, ordered=True)
-        if points is None:
-            ends = blocks(a.ordered_size, MOST_POINTS)[1:].astype(float)
+        if points is None or isinstance(points, int | np.integer):
+            most = MOST_POINTS if points is None else int(points)
+            if most < 1:
+                raise ValueError(f"expected points >= 1, got {points}")
+            ends = blocks(a.ordered_size, most)[1:].astype(float)
             labels = spoken(a, numbers_at(a, ends) - (a.kind != "real"))
         else:
             ends = positions_after(a, numbers_of(a, points))
@@ -174,7 +178,7 @@ class Estimate(ABC):
             raise ValueError(f"expected levels in [0, 1], got {levels!r}")
         places, curve = crossed_curve(self._shares, self.schema, a, wanted)
         at = np.interp(wanted, curve, places)
-        known = self.provenance is not None
+        known, says = self.provenance is not None, self.assumption
         strict = StrictQuantiles(self.evidence, a, self.schema.index(a.name), wanted, at) if known else None
         if a.missing == "cell":  # F(x) - level F(end), over F(end)
             lo, hi = np.append(np.zeros(at.size), at), np.append(at, np.full(at.size, float(a.ordered_size)))
@@ -184,13 +188,13 @@ class Estimate(ABC):
             scale, order = np.maximum(total, _ROUNDING), np.argsort(at)
             error = np.interp(places, at[order], (below.spread / scale)[order])
             errors = below.standard_error / scale
-            return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, strict=strict)
+            return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, None, strict, says)
         below = self.answer(slices(self.schema, a.name, np.zeros(at.size), at))
         around = around_levels(places, curve, wanted, below.spread)
         near = self.answer_jointly(slices(self.schema, a.name, np.zeros(around.size), around))
         error = np.interp(places, around, near.spread)
         errors = below.standard_error
-        return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, near, strict)
+        return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, near, strict, says)
 
     def histogram(
         self,
@@ -239,7 +243,8 @@ class Estimate(ABC):
         ratio = self.linear(workload, (middle - number * ones)[None] / total)  # linearised
         bias = 0.0 if ratio.bias_error is None else float(ratio.bias_error[0])
         strict = self._strict_mean(a) if self.provenance is not None else None
-        return Mean(a, number, float(ratio.standard_error[0]), bool(ratio.bias_not_included[0]), bias, strict)
+        error, marked = float(ratio.standard_error[0]), bool(ratio.bias_not_included[0])
+        return Mean(a, number, error, marked, bias, strict, self.assumption)
 
     def _strict_mean(self, a: Attribute) -> StrictMean:
         low, high = buckets(a, np.arange(a.ordered_size))
@@ -265,10 +270,11 @@ class Estimate(ABC):
 
     # Summaries, pictures, files.
 
-    def summary(self, level: float = 0.95) -> str:
+    def summary(self, level: float = 0.95, kind: Kind | None = None) -> str:
         """A text table: method, epsilon, people, and for each attribute its quartiles with intervals."""
         head = ["attribute", "kind", "codes", "25 %", "median", "75 %"]
         rows, marked = [], False
+        notes = dict[str, None]()
         for a in self.schema.attributes:
             if a.kind == "nominal":
                 shares = self.marginal(a.name).values
@@ -276,26 +282,29 @@ class Estimate(ABC):
                 texts = [f"{bucket_label(a, i)} {100 * shares[i]:.1f} %" for i in top]
             else:
                 quartiles = self.quantiles(a.name)
-                texts, marked = quartiles.texts(level), marked or bool(quartiles.bias_not_included.any())
+                texts, marked = quartiles.texts(level, kind), marked or bool(quartiles.bias_not_included.any())
+                notes |= dict.fromkeys(quartiles.notes(level, kind))
             rows.append([a.name, a.kind, str(a.size), *texts, *[""] * (3 - len(texts))])
-        p = self.provenance
+        p, model = self.provenance, kind_given(kind, self.provenance) == "model"
         lines = [] if p is None else [f"{p.method}, epsilon {p.epsilon}, {p.people:,} people"]
-        lines += [text_table(head, rows, left=2), f"[ , ]: {100 * level:g} % intervals"]
+        lines += [text_table(head, rows, left=2), f"[ , ]: {100 * level:g} % intervals", *notes]
         if any(a.kind == "nominal" for a in self.schema.attributes):
             lines.append("nominal attributes: the three most common categories")
-        if marked:
+        if marked and model:
             lines.append("Quartiles inside a cell that was not divided further rest on an assumed density there.")
         if not self.consistent and any(a.kind != "nominal" for a in self.schema.attributes):
             lines.append("The estimate is not consistent; quartiles are read off a curve made monotone.")
         return "\n".join(lines)
 
-    def to_frame(self, *attributes: str, backend: Backend | None = None, level: float = 0.95) -> Any:
+    def to_frame(
+        self, *attributes: str, backend: Backend | None = None, level: float = 0.95, kind: Kind | None = None
+    ) -> Any:
         """One or two attributes' marginal as a data frame; without a name, every attribute's in one long frame."""
         if attributes:
-            return self.marginal(*attributes).to_frame(backend, level)
+            return self.marginal(*attributes).to_frame(backend, level, kind)
         parts = []
         for name in self.schema.names:
-            columns = self.marginal(name).columns(level)
+            columns = self.marginal(name).columns(level, kind)
             bucket = columns.pop(name)
             parts.append({"attribute": np.full(bucket.size, name, object), "bucket": bucket, **columns})
         return frame({key: np.concatenate([part[key] for part in parts]) for key in parts[0]}, backend)

@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Attribute
-from ahead_ldp.estimates.answers import Answers, Backend, Kind, frame
+from ahead_ldp.estimates.answers import (
+    STRICT_NOTE,
+    Answers,
+    Backend,
+    Kind,
+    differing,
+    frame,
+    kind_given,
+    model_note,
+    outside_notes,
+)
 from ahead_ldp.estimates.bands import reach
 from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.units import buckets, numbers_at, spoken, spoken_mean, text, unit
@@ -48,6 +58,7 @@ class Quantiles:
     curve_error: Floats | None = None  # (c,) noise and bias at each place; left out, share_error around each level
     near: Answers | None = None  # shares below places around the levels: their joint law is the band's
     strict: StrictPlaces | None = None  # codes that the reports alone allow; None: nothing is known of them
+    assumption: str = ""  # of the model's intervals
 
     def _numbers(self, levels: Floats) -> Floats:
         clipped = np.clip(levels, 0.0, 1.0)
@@ -80,15 +91,17 @@ class Quantiles:
         return spoken(self.attribute, low), spoken(self.attribute, high)
 
     def _ends(self, level: float, simultaneous: bool, kind: Kind | None = None) -> tuple[Floats, Floats]:
-        if kind == "model" or (kind is None and self.strict is None):
+        if kind_given(kind, self.strict) == "model":
             return self._model_ends(level, simultaneous)
+        (low, high), at = self._strict_ends(level, simultaneous), self._numbers(self.levels)
+        return np.minimum(low, at), np.maximum(high, at)
+
+    def _strict_ends(self, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
         if self.strict is None:
             raise ValueError("expected quantiles that know their reports for strict intervals, got others")
         first, last = self.strict.codes(level, simultaneous and self.levels.size > 1)
         low = buckets(self.attribute, first.astype(np.int64))[0]
-        high = buckets(self.attribute, last.astype(np.int64) - 1)[1] - (self.attribute.kind != "real")
-        at = self._numbers(self.levels)
-        return np.minimum(low, at), np.maximum(high, at)
+        return low, buckets(self.attribute, last.astype(np.int64) - 1)[1] - (self.attribute.kind != "real")
 
     def _model_ends(self, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
         c = self.critical(level, simultaneous)[0]
@@ -116,12 +129,25 @@ class Quantiles:
         return frame(self.columns(level, kind), backend)
 
     def texts(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
-        """Each quantile with its pointwise interval, as people read it: whole numbers are whole."""
-        numbers, errors = [self._numbers(self.levels), *self._ends(level, False, kind)], self.standard_error
+        """Each quantile with its pointwise interval, as people read it: whole numbers are whole, dates are dates."""
+        (low, high), errors = self._ends(level, False, kind), self.standard_error
+        if kind_given(kind, self.strict) == "strict":
+            errors = (high - low) / 4
+        numbers = [self._numbers(self.levels), low, high]
         if self.attribute.kind == "integer":
             numbers = [spoken(self.attribute, xs).astype(float) for xs in numbers]
         written = ([text(self.attribute, x, e) for x, e in zip(xs, errors, strict=True)] for xs in numbers)
         return [f"{value} [{low}, {high}]" for value, low, high in zip(*written, strict=True)]
+
+    def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
+        """What a reader of the intervals must know, a line each."""
+        if kind_given(kind, self.strict) == "model":
+            return [model_note(self.assumption)] * bool(self.assumption)
+        (low, high), (least, most) = self._strict_ends(level, False), self._model_ends(level, False)
+        whole, at = float(self.attribute.kind != "real"), self._numbers(self.levels)
+        outside = (np.floor(at) < low) | (np.floor(at) > high) if whole else (at < low) | (at > high)
+        differ = differing(high - low + whole, np.maximum(most - least, whole), self.assumption)
+        return [STRICT_NOTE, *differ, *outside_notes(outside)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,6 +160,7 @@ class Mean:
     bias_not_included: bool
     bias_error: float = 0.0  # of the density assumed inside cells, as a standard deviation
     strict: StrictNumber | None = None  # None: nothing is known of the reports
+    assumption: str = ""  # of the model's interval
 
     @property
     def value(self) -> Any:
@@ -150,19 +177,43 @@ class Mean:
 
         Strict: of each bucket only its least and largest value are known.
         """
-        half = reach(level, None, None)[0] * self.spread
-        low, high = self.number - half, self.number + half
-        if kind == "strict" or (kind is None and self.strict is not None):
-            if self.strict is None:
-                raise ValueError("expected a mean that knows its reports for a strict interval, got another")
-            low, high = self.strict.interval(level)
-            low, high = min(low, self.number), max(high, self.number)
-        low, high = max(low, self.attribute.lo), min(high, self.attribute.hi)
+        low, high = self._ends(level, kind)
         return spoken_mean(self.attribute, low), spoken_mean(self.attribute, high)
 
-    def __str__(self) -> str:
+    def _ends(self, level: float, kind: Kind | None) -> tuple[float, float]:
+        if kind_given(kind, self.strict) == "strict":
+            low, high = self._strict_ends(level)
+        else:
+            half = reach(level, None, None)[0] * self.spread
+            low, high = self.number - half, self.number + half
+        low, high = min(low, self.number), max(high, self.number)
+        return max(low, self.attribute.lo), min(high, self.attribute.hi)
+
+    def _strict_ends(self, level: float) -> tuple[float, float]:
+        if self.strict is None:
+            raise ValueError("expected a mean that knows its reports for a strict interval, got another")
+        return self.strict.interval(level)
+
+    def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
+        """What a reader of the interval must know, a line each."""
+        if kind_given(kind, self.strict) == "model":
+            return [model_note(self.assumption)] * bool(self.assumption)
+        (low, high), (least, most) = self._strict_ends(level), self._ends(level, "model")
+        outside = np.array([not low <= self.number <= high])
+        differ = differing(np.array([high - low]), np.array([most - least]), self.assumption)
+        return [STRICT_NOTE, *differ, *outside_notes(outside)]
+
+    def text(self, level: float = 0.95, kind: Kind | None = None) -> str:
+        """The average with its interval, as people read it; for the model's with the error on which it rests."""
+        low, high = self._ends(level, kind)
+        if kind_given(kind, self.strict) == "strict":
+            said = [text(self.attribute, x, (high - low) / 4) for x in (self.number, low, high)]
+            return f"{said[0]} ({100 * level:g} % interval {said[1]} to {said[2]})"
         error = " ".join(filter(None, [_two_digits(self.spread), unit(self.attribute)]))
         return f"{text(self.attribute, self.number, self.spread)} (standard error {error})"
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 def _two_digits(number: float) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ahead_ldp.device.codes import Attribute
+from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
 from ahead_ldp.partitions.trees import Tree
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot_tree(estimate: Estimate, truth: ArrayLike | None = None, level: float = 0.95) -> Figure:
+def plot_tree(
+    estimate: Estimate, truth: ArrayLike | None = None, level: float = 0.95, kind: Kind | None = None
+) -> Figure:
     """The decomposition of one attribute under its density, level by level, or the leaves of two on a heat map.
 
     Where leaves are narrow the method looked closely; where they are wide it saw little to divide.
@@ -34,13 +37,13 @@ def plot_tree(estimate: Estimate, truth: ArrayLike | None = None, level: float =
         return _leaves_on_heat(estimate)
     figure = new_figure(7.2, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    answers = draw_density(above, estimate, schema.attributes[0], truth, level)
+    answers = draw_density(above, estimate, schema.attributes[0], truth, level, kind)
     above.set_title(title_of(estimate), loc="right", fontsize="small")
     above.set_xlabel("")
     mesh = _draw_levels(below, estimate)
     bar = figure.colorbar(mesh, ax=[above, below], label="people in a node, %", pad=0.01, aspect=35)
     bar.ax.yaxis.set_major_formatter("{x:g}")
-    footnote(figure, answers, level=level)
+    footnote(figure, answers, level, kind)
     return figure
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ahead_ldp.device.codes import Attribute
-from ahead_ldp.estimates.answers import Answers
+from ahead_ldp.estimates.answers import Answers, Kind, kind_given
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.slices import blocks, slices
 from ahead_ldp.plots.style import (
@@ -22,6 +22,7 @@ from ahead_ldp.plots.style import (
     figure_of,
     footnote,
     legend_above,
+    marked,
     new_figure,
     on_axis,
     shares,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_BINS = 256
+_MOST_BANDS = 48  # strict intervals: each takes milliseconds
 
 
 def plot_estimate(
@@ -44,10 +46,12 @@ def plot_estimate(
     truth: ArrayLike | None = None,
     ax: Axes | None = None,
     level: float = 0.95,
+    kind: Kind | None = None,
 ) -> Figure:
     """One attribute as a density with its intervals, or two as a heat map; the true counts beside it if given.
 
-    Of two bands the inner one holds for each bin, the outer one for all bins at once (``Answers.interval``).
+    Of two bands the inner one holds for each bin, the outer one for all bins at once (``Answers.interval``). Strict
+    ones are drawn for at most 48 bins; ``kind`` "model" draws the narrower ones that rest on an assumption.
     ``truth`` are counts or shares of every code. With ``ax`` it is drawn there, a heat map then without the truth.
     """
     names = attributes or estimate.schema.names
@@ -58,37 +62,35 @@ def plot_estimate(
         return _heat_maps(estimate, chosen, truth, ax)
     figure = new_figure() if ax is None else figure_of(ax)
     drawn = figure.add_subplot() if ax is None else ax
-    answers = draw_density(drawn, estimate, chosen[0], truth, level)
+    answers = draw_density(drawn, estimate, chosen[0], truth, level, kind)
     drawn.set_title(title_of(estimate), loc="right", fontsize="small")
     if ax is None:
-        footnote(figure, answers, level=level)
+        footnote(figure, answers, level, kind)
     return figure
 
 
-def draw_density(ax: Axes, estimate: Estimate, a: Attribute, truth: ArrayLike | None, level: float = 0.95) -> Answers:
-    """Draw one attribute's density on some axes; the answers that were drawn come back."""
+def draw_density(
+    ax: Axes,
+    estimate: Estimate,
+    a: Attribute,
+    truth: ArrayLike | None,
+    level: float = 0.95,
+    kind: Kind | None = None,
+) -> Answers:
+    """Draw one attribute's density on some axes; the answers whose intervals were drawn come back."""
     ends = blocks(a.ordered_size, a.ordered_size if a.labels else _MOST_BINS)
-    answers = estimate.answer_jointly(slices(estimate.schema, a.name, ends[:-1].astype(float), ends[1:].astype(float)))
+    values = estimate.answer(_bins(estimate, a, ends), errors=False).values
     borders = bin_borders(a, ends)
     height, what = _heights(a, borders)
-    (low, high), (all_low, all_high) = answers.interval(level), answers.interval(level, simultaneous=True)
+    answers = _draw_intervals(ax, estimate, a, borders, level, kind)
     true = None if truth is None else np.add.reduceat(shares(truth, (a.size,))[: a.ordered_size], ends[:-1])
-    mark = "*" if answers.bias_not_included.any() else ""
-    interval = f"{100 * level:g} % interval{mark}"
     if a.labels:
-        middle = borders[:-1] + 0.5
-        ax.bar(middle, answers.values * height, width=0.7, color=SKY, label="estimate")
-        for ends_of, width, name in (((low, high), 3.0, interval), ((all_low, all_high), 1.0, SIMULTANEOUS)):
-            error = np.abs(np.stack(ends_of) - answers.values) * height
-            ax.errorbar(
-                middle, answers.values * height, error, fmt="none", ecolor=BLUE, elinewidth=width, capsize=3, label=name
-            )
+        ax.bar(borders[:-1] + 0.5, values * height, width=0.7, color=SKY, zorder=1, label="estimate")
         if true is not None:
-            ax.plot(middle, true * height, "D", color=VERMILLION, markersize=5, label="truth")
+            ax.plot(borders[:-1] + 0.5, true * height, "D", color=VERMILLION, markersize=5, label="truth")
     else:
-        for (bottom, top), alpha, name in (((all_low, all_high), 0.25, SIMULTANEOUS), ((low, high), 0.45, interval)):
-            ax.stairs(top * height, borders, baseline=bottom * height, fill=True, color=SKY, alpha=alpha, label=name)
-        ax.stairs(answers.values * height, borders, color=BLUE, linewidth=1.6, baseline=None, label="estimate")
+        width, name = (0.7, "finer") if len(answers) < values.size else (1.6, "estimate")
+        ax.stairs(values * height, borders, color=BLUE, linewidth=width, baseline=None, label=name)
         if true is not None:
             ax.stairs(true * height, borders, color=BLACK, linewidth=1.0, linestyle="--", baseline=None, label="truth")
     ax.set_ylim(bottom=0.0)
@@ -98,6 +100,36 @@ def draw_density(ax: Axes, estimate: Estimate, a: Attribute, truth: ArrayLike | 
     ax.spines[["top", "right"]].set_visible(False)
     legend_above(ax)
     return answers
+
+
+def _draw_intervals(
+    ax: Axes, estimate: Estimate, a: Attribute, fine: Floats, level: float, kind: Kind | None
+) -> Answers:
+    """Two bands, or two lines for each category: pointwise and simultaneous, in people per ``fine`` bin."""
+    strict = kind_given(kind, estimate.provenance) == "strict"
+    ends = blocks(a.ordered_size, a.ordered_size if a.labels else _MOST_BANDS if strict else _MOST_BINS)
+    answers = estimate.answer_jointly(_bins(estimate, a, ends))
+    borders = bin_borders(a, ends)
+    own, together = answers.interval(level, kind=kind), answers.interval(level, simultaneous=True, kind=kind)
+    interval = f"{100 * level:g} % interval{'*' * bool(marked(answers, kind).any())}"
+    if a.labels:
+        for ends_of, width, name in ((own, 3.0, interval), (together, 1.0, SIMULTANEOUS)):
+            error = 100 * np.maximum(np.stack([answers.values - ends_of[0], ends_of[1] - answers.values]), 0.0)
+            ax.errorbar(
+                borders[:-1] + 0.5, 100 * answers.values, error,
+                fmt="none", ecolor=BLUE, elinewidth=width, capsize=3, zorder=2, label=name,
+            )  # fmt: skip
+        return answers
+    height = _heights(a, fine)[0] if borders.size == fine.size else 100 * np.median(np.diff(fine)) / np.diff(borders)
+    for (bottom, top), alpha, name in ((together, 0.25, SIMULTANEOUS), (own, 0.45, interval)):
+        ax.stairs(top * height, borders, baseline=bottom * height, fill=True, color=SKY, alpha=alpha, label=name)
+    if borders.size < fine.size:
+        ax.stairs(answers.values * height, borders, color=BLUE, linewidth=1.8, baseline=None, label="estimate")
+    return answers
+
+
+def _bins(estimate: Estimate, a: Attribute, ends: Ints) -> Workload:
+    return slices(estimate.schema, a.name, ends[:-1].astype(float), ends[1:].astype(float))
 
 
 def bin_borders(a: Attribute, ends: Ints) -> Floats:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ahead_ldp.estimates.answers import Answers
-from ahead_ldp.plots.style import BLUE, SIMULTANEOUS, VERMILLION, figure_of, footnote, legend_above, new_figure
+from ahead_ldp.estimates.answers import Answers, Kind
+from ahead_ldp.plots.style import BLUE, SIMULTANEOUS, VERMILLION, figure_of, footnote, legend_above, marked, new_figure
 from ahead_ldp.schema.arrays import Floats
 
 if TYPE_CHECKING:
@@ -17,23 +17,29 @@ if TYPE_CHECKING:
 
 
 def plot_answers(
-    answers: Answers, truth: ArrayLike | None = None, ax: Axes | None = None, level: float = 0.95
+    answers: Answers,
+    truth: ArrayLike | None = None,
+    ax: Axes | None = None,
+    level: float = 0.95,
+    kind: Kind | None = None,
 ) -> Figure:
     """A row for each answer: the estimate, its interval, and the true share if given; ``*`` as in a table.
 
-    The thick line is the pointwise interval, the thin one is part of intervals that all hold at once.
+    The thick line is the pointwise interval, the thin one is part of intervals that all hold at once. ``kind``
+    "model" draws the narrower intervals that rest on an assumption, which stands below.
     """
     n = len(answers)
     figure = new_figure(7.0, 1.4 + 0.32 * n) if ax is None else figure_of(ax)
     drawn = figure.add_subplot() if ax is None else ax
-    values, marks = 100 * answers.values.reshape(-1), answers.bias_not_included.reshape(-1)
+    values, marks = 100 * answers.values.reshape(-1), marked(answers, kind).reshape(-1)
     rows = np.arange(n)
+    own = _sides(answers, level, False, kind)
     drawn.errorbar(
-        values, rows, xerr=_sides(answers, level, False), fmt="o", color=BLUE, elinewidth=2.5, capsize=3, markersize=5,
+        values, rows, xerr=own, fmt="o", color=BLUE, elinewidth=2.5, capsize=3, markersize=5,
         label=f"estimate, {100 * level:g} % interval{'*' * bool(marks.any())}",
     )  # fmt: skip
     if n > 1:
-        sides = _sides(answers, level, True)
+        sides = _sides(answers, level, True, kind)
         drawn.errorbar(values, rows, xerr=sides, fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2, label=SIMULTANEOUS)
     if truth is not None:
         true = np.asarray(truth, float).reshape(-1)
@@ -49,13 +55,13 @@ def plot_answers(
     drawn.spines[["top", "right"]].set_visible(False)
     legend_above(drawn)
     if ax is None:
-        footnote(figure, answers, level=level)
+        footnote(figure, answers, level, kind)
     return figure
 
 
-def _sides(answers: Answers, level: float, simultaneous: bool) -> Floats:  # -> (2, n)
+def _sides(answers: Answers, level: float, simultaneous: bool, kind: Kind | None) -> Floats:  # -> (2, n)
     """How far the intervals reach to the left and to the right, in percent."""
-    low, high = (side.reshape(-1) for side in answers.interval(level, simultaneous))
+    low, high = (side.reshape(-1) for side in answers.interval(level, simultaneous, kind))
     values = answers.values.reshape(-1)
     return 100 * np.stack([np.maximum(values - low, 0.0), np.maximum(high - values, 0.0)])
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ahead_ldp.device.codes import Attribute
-from ahead_ldp.estimates.answers import Answers, simultaneous_note
+from ahead_ldp.estimates.answers import Answers, Kind
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.schema.arrays import Floats
+from ahead_ldp.schema.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +23,9 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 HEAT = "cividis"  # perceptually even, and the same for most kinds of colour vision
 
-NOTE = "* even density assumed inside cells that were not divided further; the bias of that is not in the interval"
 SIMULTANEOUS = "simultaneous"  # what a legend calls intervals that all hold at once
 _MOST_TICKS = 24
+_LETTERS = 118  # of a line below a picture
 
 
 def new_figure(width: float = 7.0, height: float = 4.0) -> Figure:
@@ -82,15 +83,16 @@ def legend_above(ax: Axes) -> None:
         )  # fmt: skip
 
 
-def footnote(figure: Figure, *answers: Answers, level: float = 0.95) -> None:
+def footnote(figure: Figure, answers: Answers, level: float = 0.95, kind: Kind | None = None) -> None:
     """Say below the picture what the intervals are and what they leave out."""
-    notes = [simultaneous_note(len(a), level, a.critical(level, True)[1]) for a in answers if len(a) > 1]
-    notes += [NOTE] * any(bool(a.bias_not_included.any()) for a in answers)
-    notes += ["The estimate is not consistent: ranges may differ from the sum of their parts."] * any(
-        not a.consistent for a in answers
-    )
-    if notes:
-        figure.supxlabel("\n".join(notes), fontsize="x-small", color="0.35", x=0.01, ha="left")
+    lines = [line for note in answers.notes(level, kind) for line in wrap(note, _LETTERS)]
+    if lines:
+        figure.supxlabel("\n".join(lines), fontsize="x-small", color="0.35", x=0.01, ha="left")
+
+
+def marked(answers: Answers, kind: Kind | None) -> Bools:
+    """The answers whose interval leaves out what an assumed density costs: the model's alone do."""
+    return answers.bias_not_included & (answers.kind(kind) == "model")
 
 
 def shares(truth: ArrayLike, shape: tuple[int, ...]) -> Floats:

@@ -108,14 +108,19 @@ def text(attribute: Attribute, number: float, error: float = 0.0) -> str:
     if attribute.kind == "real" or (attribute.kind == "integer" and number != np.floor(number)):
         if 0 < error < np.inf:
             places = 1 - int(np.floor(np.log10(error)))
-            return f"{round(number, places):,.{max(places, 0)}f}"
-        return f"{number:,.0f}" if abs(number) >= 1e5 else f"{number:,.6g}"
+            return f"{round(number, places) + 0.0:,.{max(places, 0)}f}"  # never -0
+        return f"{number:,.0f}" if abs(number) >= 1e5 else f"{number + 0.0:,.6g}"
     value = spoken(attribute, np.array([number]))[0]
     if attribute.kind == "integer":
         return f"{value:,}"
     if attribute.kind == "time":
-        return str(dt.timedelta(seconds=int(value.astype(int))))
+        return clock(int(value.astype(int)))
     return str(value)
+
+
+def clock(seconds: int) -> str:
+    """A time of day, as queries have it."""
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
 
 
 def unit(attribute: Attribute) -> str:

@@ -59,6 +59,12 @@ def test_progress_is_live(site, window):
     page.locator("#reports", has_text="1").wait_for()  # without a reload
 
 
+def complete(page, path):
+    """Open a page and wait for the parts that it loads by itself."""
+    page.goto(path)
+    page.wait_for_function("!document.querySelector('.part')")
+
+
 def drag(page, chart, start, end):
     box = chart.bounding_box()
     for i, (x, y) in enumerate((start, end)):
@@ -79,7 +85,8 @@ def filled(site):
 def test_an_analyst_drags_a_range_and_gets_the_number_of_the_cli(site, window, filled, capsys):
     page = window(1440).page()
     sign_in(page, site, "analyst")
-    page.goto(f"{site.url}/campaigns/{filled}/results")
+    complete(page, f"{site.url}/campaigns/{filled}/results")
+    assert "picked by looking has the simultaneous interval" in page.inner_text("#asking")
     chart = page.locator('.chart[data-attribute="age"]:not([data-down])').first
     chart.scroll_into_view_if_needed()
     drag(page, chart, (0.3, 0.5), (0.6, 0.5))
@@ -88,8 +95,16 @@ def test_an_analyst_drags_a_range_and_gets_the_number_of_the_cli(site, window, f
     shown = page.inner_text("#answer")
     said = site.remote("analyst").post(f"/campaigns/{filled}/queries", {"queries": [query]})["queries"][0]
     assert shown.startswith(f"{100 * said['share']:.2f} %")
-    assert f"{100 * said['low']:.2f} to {100 * said['high']:.2f} %" in shown
+    low, high = (float(x) / 100 for x in re.search(r"interval: ([\d.]+) to ([\d.]+) %\)", shown).groups())
+    assert high - low > 1.5 * (said["high"] - said["low"])  # picked by looking
+    assert "it holds for all ranges that could have been dragged" in page.inner_text("#remarks")
     assert query in page.inner_text("#command")
+    page.get_by_role("button", name="Ask").click()  # typed, it has its own interval as well
+    page.locator("#answer", has_text="picked it by looking").wait_for()
+    shown = page.inner_text("#answer")
+    assert f"{100 * said['low']:.2f} to {100 * said['high']:.2f} %" in shown
+    assert f"{100 * low:.2f} to {100 * high:.2f} % if you picked" in shown
+    assert "could have been dragged" not in page.inner_text("#remarks")
     heat = page.locator(".chart[data-down]")
     heat.scroll_into_view_if_needed()
     drag(page, heat, (0.3, 0.3), (0.5, 0.6))
@@ -99,7 +114,7 @@ def test_an_analyst_drags_a_range_and_gets_the_number_of_the_cli(site, window, f
     page.fill("#query", "age in 1..2..3")
     page.get_by_role("button", name="Ask").click()
     page.locator("#answer", has_text="expected").wait_for()
-    assert page.locator("#history li").count() == 2
+    assert page.locator("#history li").count() == 3
 
 
 def test_more_attributes_are_loaded_when_they_are_opened_and_can_be_dragged_over(site, window):
@@ -110,7 +125,10 @@ def test_more_attributes_are_loaded_when_they_are_opened_and_can_be_dragged_over
     sign_in(page, site, "analyst")
     page.goto(f"{site.url}/campaigns/{name}/results")
     assert page.locator('.chart[data-attribute="a2"]').count() == 0
+    page.wait_for_function("!document.querySelector('.part')")
     page.get_by_text("a2", exact=True).first.click()
+    page.locator('.chart[data-attribute="a2"]').first.wait_for()
+    page.wait_for_function("!document.querySelector('.part')")
     chart = page.locator('.chart[data-attribute="a2"]').first
     chart.scroll_into_view_if_needed()
     drag(page, chart, (0.4, 0.5), (0.6, 0.5))
@@ -181,7 +199,7 @@ def test_the_dashboard_fits_every_screen_and_axe_finds_nothing_serious(site, win
         "error": "/nothing",
     }  # fmt: skip
     for name, path in paths.items():
-        page.goto(site.url + path)
+        complete(page, site.url + path)
         if name == "new":
             page.locator("#plan-text").get_by_text("points").wait_for()
         if name == "results":

@@ -2,13 +2,18 @@
 
 import re
 import xml.etree.ElementTree as ET
+from html import unescape
 
 import numpy as np
 import pytest
 
+from ahead_ldp.estimates.answers import STRICT_NOTE
 from ahead_ldp.mechanisms import MECHANISMS
-from ahead_ldp.service.dashboard import make_pages
+from ahead_ldp.schema.attributes import parse_attribute
+from ahead_ldp.service.dashboard import charts, make_pages, results
 from ahead_ldp.service.dashboard.login import COOKIE
+from ahead_ldp.service.dashboard.rendering import Visitor
+from ahead_ldp.service.dashboard.results import PICKED_NOTE, choices
 from tests.service.server.harness import bench
 
 ONE = ["age=integer,0,15"]
@@ -26,6 +31,19 @@ def look(service, path):
     answer = service.client.get(path, headers={"cookie": f"{COOKIE}={service.analyst}"})
     assert answer.status_code == 200, (path, answer.text)
     return answer.text
+
+
+def complete(service, path):
+    """A page with everything that it loads by itself, as its script does: one part after the other."""
+    for part in parts(look(service, path)):
+        assert not parts(look(service, part)), part
+    page = look(service, path)
+    assert not parts(page)
+    return page
+
+
+def parts(page):
+    return [unescape(path) for path in re.findall(r'class="part" data-part="([^"]+)"', page)]
 
 
 def finished(service, attributes, method, n=240, **more):
@@ -64,7 +82,7 @@ def pictures(page):
 def test_results_of_every_method_are_drawn(service, method):
     attributes = ONE if MECHANISMS[method].most_attributes == 1 else TWO
     name = finished(service, attributes, method)
-    page = look(service, f"/campaigns/{name}/results")
+    page = complete(service, f"/campaigns/{name}/results")
     assert f"<h2>{attributes[0].partition('=')[0]}</h2>" in page
     shown = pictures(page)
     assert len(shown) >= (2 if attributes == ONE else 5)
@@ -88,25 +106,26 @@ def test_a_method_that_asks_nobody_is_not_offered(service):
 def test_many_attributes_are_drawn_when_they_are_looked_at(service):
     attributes = [f"a{i}=integer,0,15" for i in range(5)] + ["town=nominal," + "|".join(f"town {i}" for i in range(12))]
     name = finished(service, attributes, "hdg")
-    page = look(service, f"/campaigns/{name}/results")
+    page = complete(service, f"/campaigns/{name}/results")
     assert len(pictures(page)) <= 2 * 3 + 1
     assert len(page) < 200_000
-    later = re.findall(r'data-part="([^"]+)"', page)
+    later = re.findall(r'class="lazy" data-part="([^"]+)"', page)
     assert len(later) == 4
     for path in later:
-        assert pictures(look(service, path))
+        assert pictures(complete(service, path))
     assert "town 7" in look(service, later[-1])
     chosen = look(service, f"/campaigns/{name}/results?across=town&up=a3")
     assert 'data-attribute="town" data-codes="12" data-down="a3" data-down-codes="16"' in chosen
     assert "nonsense" not in look(service, f"/campaigns/{name}/results?across=nonsense&up=a3")
     headers = {"cookie": f"{COOKIE}={service.analyst}"}
-    assert service.client.get(f"/campaigns/{name}/attribute?name=zz", headers=headers).status_code == 404
+    for wrong in ("name=zz", "name=a0&piece=zz", "name=town&piece=cumulative", "name=town&piece=quantiles"):
+        assert service.client.get(f"/campaigns/{name}/attribute?{wrong}", headers=headers).status_code == 404
 
 
 def test_large_and_nominal_domains_stay_small_pages(service):
     towns = "|".join(f"the town of number {i}" for i in range(60))
     name = finished(service, [f"town=nominal,{towns}", "pay=integer,0,1023"], "hdg", n=400)
-    page = look(service, f"/campaigns/{name}/results")
+    page = complete(service, f"/campaigns/{name}/results")
     assert len(page) < 400_000
     shown = pictures(page)
     bars = next(text for text in shown if "Share of people by town, with" in text)
@@ -152,7 +171,99 @@ def test_long_labels_have_room(service):
     service.run(
         name, [{"born": f"19{50 + i % 50}-05-01", "seen": f"2026-{1 + i % 12:02d}-03T10:00:00"} for i in range(240)]
     )
-    for chart in pictures(look(service, f"/campaigns/{name}/results")):
+    for chart in pictures(complete(service, f"/campaigns/{name}/results")):
         for x, anchor, said in re.findall(r'<text x="([\d.-]+)" y="[\d.]+" text-anchor="(\w+)">([^<]*)<', chart):
             begins = float(x) - (5 * len(said) if anchor == "end" else 0)  # 9 pixels high, about 5 wide
             assert begins >= 0, said
+
+
+# Intervals.
+
+
+def polygon(chart, name):
+    """The corners of a band, in shares of the picture's height and width."""
+    points = re.search(rf'<polygon class="{name}" points="([^"]+)"', chart)[1]
+    return np.array([[float(x) for x in point.split(",")] for point in points.split()])
+
+
+def test_pictures_show_strict_intervals_of_at_most_forty_stretches(service, monkeypatch):
+    """Bands at forty places hold between them as steps: the lower one lags, the upper one leads."""
+    name = finished(service, ["pay=integer,0,511"], "ahead", n=600)
+    path = f"/campaigns/{name}/results"
+    first = look(service, path)
+    assert len(parts(first)) == 3
+    assert "are worked out" in first
+    page = complete(service, path)
+    estimate = service.service.directory.estimate(name)
+    curve = next(chart for chart in pictures(page) if "Share of people up to each value" in chart)
+    low, high = estimate.cdf("pay", 40).interval(simultaneous=True)
+    corners = polygon(curve, "wide band")
+    assert len(corners) == 4 * 40
+    tall = charts.HEIGHT - charts.TOP - charts.BOTTOM
+    shares = (charts.HEIGHT - charts.BOTTOM - corners[:, 1]) / tall
+    np.testing.assert_allclose(shares[:80], np.repeat(high, 2), atol=1e-3)
+    np.testing.assert_allclose(shares[80:][::-1], np.repeat([0.0, *low[:-1]], 2), atol=1e-3)
+    assert len(re.findall(",", re.search(r'<polyline class="line" points="([^"]+)"', curve)[1])) == 513
+    assert len(polygon(next(c for c in pictures(page) if "Distribution of" in c), "band")) == 4 * 40
+    for piece in results._PIECES:
+        monkeypatch.setitem(results._PIECES, piece, None)
+    for part in parts(first):
+        look(service, part)  # kept, not made again
+
+
+def test_a_closed_wave_makes_new_pieces(service):
+    name = service.opened(attributes=ONE, method={"name": "ahead"}, minimum=1, users=1000)
+    path = f"/campaigns/{name}/results"
+    rng = np.random.default_rng(4)
+    for wave in (1, 2):
+        service.answer(name, wave, [{"age": int(x)} for x in rng.integers(0, 16, 100)])
+        assert service.close(name, wave)["state"] == "done"
+        assert len(parts(look(service, path))) == 3
+        complete(service, path)
+
+
+def test_texts_of_the_page_are_those_of_the_library(service):
+    name = finished(service, ["born=date,1950-01-01,2009-12-31,60", "age=integer,0,99"], "hdg", n=600)
+    page = complete(service, f"/campaigns/{name}/results")
+    estimate = service.service.directory.estimate(name)
+    for attribute in ("born", "age"):
+        for text in estimate.quantiles(attribute, [0.1, 0.25, 0.5, 0.75, 0.9]).texts():
+            assert f"<td>{text}</td>" in page
+    assert re.search(r"<td>19\d\d-\d\d-\d\d \[\d{4}-\d\d-\d\d, \d{4}-\d\d-\d\d\]</td>", page)
+    assert "They come from the reports alone and hold whatever the data are like." in page
+
+
+def asked(service, name, **form):
+    headers = {"cookie": f"{COOKIE}={service.analyst}"}
+    form["csrf"] = Visitor(service.analyst, False).csrf
+    return service.client.post(f"/campaigns/{name}/ask", data=form, headers=headers).json()
+
+
+def test_a_dragged_range_has_the_simultaneous_interval_and_a_typed_one_both(service):
+    name = finished(service, ["age=integer,0,15"], "ahead", n=600)
+    estimate = service.service.directory.estimate(name)
+    dragged = asked(service, name, drag='{"age": [3, 7]}')
+    typed = asked(service, name, query="age in 3..7")
+    answers = estimate.ask("age in 3..7")
+    own, together = answers.interval(), answers.interval(1 - 0.05 / (16 * 17 // 2))
+    assert [dragged["low"], dragged["high"]] == [float(side[0]) for side in together]
+    assert [typed["low"], typed["high"]] == [float(side[0]) for side in own]
+    assert typed["picked"] == dragged["interval"]
+    assert dragged["picked"] == ""
+    assert PICKED_NOTE in dragged["notes"]
+    assert STRICT_NOTE in dragged["notes"]
+    assert typed["notes"] == answers.remarks()
+    assert dragged["low"] <= typed["low"] <= typed["share"] <= typed["high"] <= dragged["high"]
+
+
+def test_all_ranges_that_can_be_picked_are_counted():
+    a, b = parse_attribute("a=integer,0,9"), parse_attribute("b=nominal,x|y|z")
+    long = parse_attribute("c=integer,0,99999")
+    assert choices([a, b], "a in 3..7") == 55
+    assert choices([a, b], "a in 3..7 and b = y") == 55 * 6
+    assert choices([a, b], "b in {x, y}") == 6
+    assert choices([a, b], "b in {x, z}") == 8
+    assert choices([long], "c in 3..7") == 2048 * 2049 // 2
+    many = [parse_attribute(f"c{i}=integer,0,99999") for i in range(3)]
+    assert choices(many, "c0 in 3..7 and c1 in 3..7") > 10**12
+    assert choices(many, "c0 in 3..7 and c1 in 3..7 and c2 in 3..7") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,7 @@ class AdaptiveEstimate(DensityEstimate):
     the noise and what nobody was asked about: how people lie inside the cells that were not divided further.
     """
 
+    assumption: ClassVar[str] = "neighbouring values have about equal shares wherever the reports do not show otherwise"
     fitted: AdaptiveDensity
 
     @classmethod

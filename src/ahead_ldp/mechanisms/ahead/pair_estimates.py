@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +43,10 @@ class PairEstimate(Estimate):
     them, joined by maximum entropy (``combine="entropy"``) or by the paper's weighted update.
     """
 
+    assumption: ClassVar[str] = (
+        "people lie about evenly inside the cells that were not divided further, and three and more "
+        "attributes depend on one another through their pairs alone"
+    )
     schema: Schema
     trees: Mapping[Pair, Averaged]
     combine: str = "entropy"

@@ -35,6 +35,7 @@ _QUERIES_TOGETHER = 1024  # whose errors are drawn together: a covariance of 8 M
 class TreeEstimate(BoxEstimate):
     """Frequencies of a tree's nodes; queries take the coarsest nodes they cover and shares of the leaves they cut."""
 
+    assumption: ClassVar[str] = "people lie about evenly inside the cells that were not divided further"
     has_bias: ClassVar[bool] = True
     schema: Schema
     averaged: Averaged

@@ -17,6 +17,7 @@ from ahead_ldp.schema.workloads import Workload
 class UniformEstimate(Estimate):
     """The uniform distribution. Its error is all bias, so every answer says that bias is not included."""
 
+    assumption: ClassVar[str] = "every value is equally common: nobody was asked"
     schema: Schema
     consistent: bool = True
 

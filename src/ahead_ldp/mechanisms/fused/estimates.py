@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +31,10 @@ class FusedEstimate(Estimate):
     claimed to be surer than five people.
     """
 
+    assumption: ClassVar[str] = (
+        "neighbouring values have about equal shares wherever the reports do not show otherwise, and three "
+        "and more attributes depend on one another through their pairs alone"
+    )
     schema: Schema
     model: PairwiseModel
     consistent: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,10 @@ class GridEstimate(BoxEstimate):
     ``bias_not_included`` marks boxes that cut a cell of their grid, and all boxes on more than two attributes.
     """
 
+    assumption: ClassVar[str] = (
+        "people lie evenly inside the cells of the grids, and three and more attributes depend on one "
+        "another through their pairs alone"
+    )
     schema: Schema
     grids: tuple[Grid, ...]
     agreements: tuple[Agreement, ...]

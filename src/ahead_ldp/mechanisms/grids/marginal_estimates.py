@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,10 @@ class MarginalEstimate(BoxEstimate):
     the box's sides only, and the answer is marked ``bias_not_included``.
     """
 
+    assumption: ClassVar[str] = (
+        "raising negative shares to zero moved the answers little, and attributes that were not asked about together "
+        "depend on one another as little as the others allow"
+    )
     schema: Schema
     grids: tuple[Grid, ...]
     agreements: tuple[Agreement, ...]

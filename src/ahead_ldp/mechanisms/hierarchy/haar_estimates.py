@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,6 +70,9 @@ class HaarEstimate(DensityEstimate):
     Standard errors are those of the linear transform, exact for the groups' reports; the bound is left out of them.
     """
 
+    assumption: ClassVar[str] = (
+        "there are enough reports for normal errors, and raising negative shares to zero moved the answers little"
+    )
     levels: tuple[HaarLevel, ...]
     nodes: tuple[Floats, ...]  # the frequencies of each level's nodes
 

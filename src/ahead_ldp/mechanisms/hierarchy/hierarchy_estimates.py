@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class CoverEstimate(BoxEstimate):
     Unbiased, with the exact standard errors of sums of oracles' estimates; answers need not add up.
     """
 
+    assumption: ClassVar[str] = "there are enough reports for normal errors"
     schema: Schema
     consistent: bool
     measured: Measured
@@ -57,6 +59,9 @@ class LeastSquaresEstimate(DensityEstimate):
     Where several attributes' groups were empty, every answer's error is infinite.
     """
 
+    assumption: ClassVar[str] = (
+        "there are enough reports for normal errors, and raising negative shares to zero moved the answers little"
+    )
     solution: ProductLeastSquares
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class Margin:
 class IntervalEstimate(BoxEstimate):
     """A margin that answers workloads on one attribute: sums of its density, errors of its pieces' masses."""
 
+    assumption: ClassVar[str] = "shares are even or run along straight lines inside the pieces that were not divided"
     schema: Schema
     margin: Margin
     consistent: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
@@ -47,6 +48,10 @@ class PairsEstimate(Estimate):
     cell, and all boxes on more than two attributes.
     """
 
+    assumption: ClassVar[str] = (
+        "shares are even or run along straight lines inside the pieces that were not divided, and three and more "
+        "attributes depend on one another through their pairs alone"
+    )
     schema: Schema
     margins: Mapping[int, Margin]
     pairs: Mapping[tuple[int, int], PairTable]

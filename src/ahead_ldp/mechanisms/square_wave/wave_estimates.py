@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,7 @@ class WaveEstimate(DensityEstimate):
     that bias is not included. The seed is a digest of the tally: the same reports give the same errors.
     """
 
+    assumption: ClassVar[str] = "the true distribution is as smooth as the estimated one"
     oracle: SW | None
     tally: Tally
     smooth: bool

@@ -14,14 +14,17 @@ from markupsafe import Markup, escape
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.estimates.slices import blocks
+from ahead_ldp.estimates.slices import blocks, slices
 from ahead_ldp.schema.arrays import Floats, Ints
+from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.units import numbers_at, text
 from ahead_ldp.schema.workloads import Workload
 
 WIDTH, HEIGHT = 420, 190
 LEFT, RIGHT, TOP, BOTTOM = 54, 10, 10, 24
+_LEVEL = 0.95
 _MOST_BINS = 128
+_MOST_BANDS = 40  # strict intervals of a picture: each takes milliseconds
 _MOST_SIDE = 48  # cells of a heat map
 _MOST_BARS = 30
 _MOST_BUCKETS_AS_BARS = 12
@@ -38,36 +41,47 @@ def has_bars(attribute: Attribute) -> bool:
 
 
 def distribution(estimate: Estimate, attribute: Attribute) -> Markup:
-    """The share of people per bucket with its 95 % band, as steps; categories as bars with whiskers."""
+    """The share of people per bucket, as steps, with 95 % bands of some stretches; categories as bars with whiskers."""
     if has_bars(attribute):
-        return _bars(attribute, estimate.histogram(attribute.name))
-    ends = blocks(attribute.ordered_size, _MOST_BINS)
-    answers = estimate.histogram(attribute.name, bins=ends.size - 1 if ends.size - 1 < attribute.ordered_size else None)
-    counts = np.diff(ends).astype(float)
-    n = counts.size
-    low, high = (part[:n] / counts for part in answers.interval())
-    share = answers.values[:n] / counts
-    top = float(np.nanmax(np.where(np.isfinite(high), high, share))) or 1.0
-    parts = [
-        _path(_steps(ends, high, attribute.ordered_size, top), _steps(ends, low, attribute.ordered_size, top), "band"),
-        _line(_steps(ends, share, attribute.ordered_size, top), "line"),
-    ]
-    label = f"Distribution of {attribute.name}: share of people per bucket, with 95 % band"
-    return _chart(attribute, label, parts, _percent_ticks(top))
+        return _bars(estimate, attribute)
+    codes = attribute.ordered_size
+    ends, stretches = (blocks(codes, most) for most in (_MOST_BINS, _MOST_BANDS))
+    share = estimate.answer(_slices(estimate, attribute, ends), errors=False).values / np.diff(ends)
+    counts = np.diff(stretches)
+    answers = estimate.answer_jointly(_slices(estimate, attribute, stretches))
+    bands = [(name, low / counts, high / counts) for name, (low, high) in _bands(answers)]
+    top = max(float(share.max()), *(float(high.max()) for _, _, high in bands)) or 1.0
+    parts = []
+    for name, low, high in bands:
+        upper, lower = (_steps(stretches, side, codes, top) for side in (high, low))
+        parts.append(_path(upper, lower, name))
+    if ends.size > stretches.size:
+        parts.append(_line(_steps(ends, share, codes, top), "fine line"))
+        share, ends = answers.values / counts, stretches
+    label = f"Distribution of {attribute.name}: share of people per bucket, with 95 % bands"
+    return _chart(attribute, label, [*parts, _line(_steps(ends, share, codes, top), "line")], _percent_ticks(top))
 
 
 def cumulative(estimate: Estimate, attribute: Attribute) -> Markup:
-    """The share of people up to each value, with the pointwise and the simultaneous 95 % band."""
-    answers = estimate.cdf(attribute.name)
-    ends = blocks(attribute.ordered_size, answers.values.size).astype(float)
+    """The share of people up to each value, with the pointwise and the simultaneous 95 % band.
+
+    Bounds at some places hold between them as steps, since the share only grows: at least what it was at the place
+    before, at most what it is at the next.
+    """
+    codes, curve = attribute.ordered_size, estimate.cdf(attribute.name, errors=False).values
+    ends, places = blocks(codes, curve.size).astype(float), blocks(codes, _MOST_BANDS)
+    answers = estimate.cdf(attribute.name, places.size - 1)
     parts = []
     for name, (low, high) in _bands(answers):
-        upper = _points(ends, np.concatenate([[0.0], high]), attribute.ordered_size, 1.0)
-        lower = _points(ends, np.concatenate([[0.0], low]), attribute.ordered_size, 1.0)
-        parts.append(_path(upper, lower, name))
-    parts.append(_line(_points(ends, np.concatenate([[0.0], answers.values]), attribute.ordered_size, 1.0), "line"))
+        lower = _steps(places, np.concatenate([[0.0], low[:-1]]), codes, 1.0)
+        parts.append(_path(_steps(places, high, codes, 1.0), lower, name))
+    parts.append(_line(_points(ends, np.concatenate([[0.0], curve]), codes, 1.0), "line"))
     label = f"Share of people up to each value of {attribute.name}, with 95 % bands"
     return _chart(attribute, label, parts, _percent_ticks(1.0))
+
+
+def _slices(estimate: Estimate, attribute: Attribute, ends: Ints) -> Workload:
+    return slices(estimate.schema, attribute.name, ends[:-1].astype(float), ends[1:].astype(float))
 
 
 def decomposition(estimate: Estimate, attribute: Attribute, waves: Sequence[Sequence[int]]) -> Markup:
@@ -154,36 +168,47 @@ def _chart(
     return Markup(head + "".join(axes) + "".join(parts) + "</svg>")
 
 
-def _bars(attribute: Attribute, answers: Answers) -> Markup:
+def _bars(estimate: Estimate, attribute: Attribute) -> Markup:
     """A row for each category; of many nominal ones those with most people."""
-    low, high = answers.interval()
-    names = [str(x) for x in next(iter(answers.labels.values()))]
-    shown = np.arange(answers.values.size)
+    values = estimate.histogram(attribute.name, errors=False).values
+    shown = np.arange(values.size)
     if shown.size > _MOST_BARS:
-        shown = np.argsort(-answers.values, kind="stable")[:_MOST_BARS]
-    top = float(np.max(np.where(np.isfinite(high), high, answers.values)[shown])) or 1.0
+        shown = np.argsort(-values, kind="stable")[:_MOST_BARS]
+    first = shown.astype(np.float64)
+    answers = estimate.answer_jointly(slices(estimate.schema, attribute.name, first, first + 1))
+    bands = _bands(answers, values.size)  # those that are shown were picked among all
+    top = max(float(values[shown].max()), *(float(high.max()) for _, (_, high) in bands)) or 1.0
     left, wide, parts = 100, WIDTH - 100 - RIGHT - 48, []
     for row, i in enumerate(shown):
-        y, value = TOP + row * _ROW, float(answers.values[i])
+        y, value = TOP + row * _ROW, float(values[i])
         long = wide * max(value, 0.0) / top
-        parts.append(_text(left - 6, y + 12, _short(names[i], _LONGEST_BAR), "end"))
+        parts.append(_text(left - 6, y + 12, _short(bucket_label(attribute, int(i)), _LONGEST_BAR), "end"))
         parts.append(f'<rect class="bar" x="{left}" y="{y + 2}" width="{long:.1f}" height="{_ROW - 6}"/>')
-        if np.isfinite(high[i]):
-            ends = [left + wide * min(max(float(x), 0.0), top) / top for x in (low[i], high[i])]
+        for name, sides in bands:
+            ends = [left + wide * float(side[row]) / top for side in sides]
             middle = f'y1="{y + _ROW / 2 - 1}" y2="{y + _ROW / 2 - 1}"'
-            parts.append(f'<line class="whisker" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" {middle}/>')
-        parts.append(_text(WIDTH - RIGHT, y + 12, f"{100 * value:.1f} %", "end"))
+            look = name.replace("band", "whisker")
+            parts.append(f'<line class="{look}" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" {middle}/>')
+        parts.append(_text(WIDTH - RIGHT, y + 12, f"{round(100 * value, 1) + 0.0:.1f} %", "end"))
     height = TOP + shown.size * _ROW + 6
-    if shown.size < answers.values.size:
-        parts.append(_text(left, height + 10, f"the {shown.size} largest of {answers.values.size}", "start"))
+    if shown.size < values.size:
+        parts.append(_text(left, height + 10, f"the {shown.size} largest of {values.size}", "start"))
         height += 16
     label = f"Share of people by {attribute.name}, with 95 % intervals"
     head = f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(label)}">'
     return Markup(head + "".join(parts) + "</svg>")
 
 
-def _bands(answers: Answers) -> list[tuple[str, tuple[Floats, Floats]]]:
-    return [("wide band", answers.interval(0.95, simultaneous=True)), ("band", answers.interval(0.95))]
+def _bands(answers: Answers, among: int = 0) -> list[tuple[str, tuple[Floats, Floats]]]:
+    """Simultaneous and pointwise intervals; answers that were picked among more are simultaneous with those."""
+    picked = among > len(answers)
+    together = answers.interval(level_among(among)) if picked else answers.interval(_LEVEL, simultaneous=True)
+    return [("wide band", together), ("band", answers.interval(_LEVEL))]
+
+
+def level_among(count: int) -> float:
+    """The level of one interval that was picked among so many, for all of them to hold at once (Bonferroni)."""
+    return 1 - (1 - _LEVEL) / max(count, 1)
 
 
 def _shares(estimate: Estimate, attribute: Attribute, ends: Floats) -> Floats:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from ahead_ldp.device.codes import Attribute
+from ahead_ldp.estimates.answers import percent
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.protocol.mechanism import Question
-from ahead_ldp.schema.queries import Query
+from ahead_ldp.schema.queries import Query, parse_query
 from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
@@ -26,6 +28,11 @@ from ahead_ldp.service.server.service import Service
 
 _SHOWN_AT_ONCE = 2  # attributes with their pictures; those of the others are made when they are looked at
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+_MOST_ROWS = 256  # of a table to download: each has a strict interval, which takes milliseconds
+_PLACES = 2048  # along a picture that a pointer tells apart
+_MOST_CHOICES = 10**13  # beyond it the level of one interval among them is 1 in floating point
+
+PICKED_NOTE = "Picked by looking: the interval is simultaneous, it holds for all ranges that could have been dragged."
 
 
 class ResultPages:
@@ -34,6 +41,7 @@ class ResultPages:
     def __init__(self, service: Service) -> None:
         """All of them ask the same service."""
         self._service = service
+        self._pieces: WeakKeyDictionary[Estimate, dict[tuple[str, str], Any]] = WeakKeyDictionary()
 
     def page(self, request: Request, visitor: Visitor) -> Response:
         """Everything at a glance."""
@@ -63,7 +71,7 @@ class ResultPages:
                 "people": estimate.provenance.people,
             },
             "stored": "" if session.mechanism.computes else STORED_NOTE,
-            "attributes": [_attribute(asked, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
+            "attributes": [self._attribute(asked, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
             "others": [a.name for a in listed[_SHOWN_AT_ONCE:]],
             "heat": charts.heat_map(estimate, *pair) if pair else None,
             "names": [a.name for a in listed if a.ordered_size > 1],
@@ -72,14 +80,35 @@ class ResultPages:
         }
 
     def attribute(self, request: Request, visitor: Visitor) -> Response:
-        """The pictures of one attribute, as a part of the page."""
+        """One attribute as a part of the page, or one piece of that, which is kept until the next wave is closed."""
         campaign, name = request.path_params["campaign"], request.query_params.get("name", "")
-        estimate = self._estimate(campaign)
+        piece, estimate = request.query_params.get("piece"), self._estimate(campaign)
         if name not in estimate.schema.names:
             raise Problem("not_found")
         attribute = estimate.schema.attributes[estimate.schema.index(name)]
-        shown = _attribute(self._service.directory.asked(campaign), estimate, attribute)
-        return render(request, "attribute.html", visitor, campaign=campaign, a=shown)
+        if piece is not None:
+            if piece not in _pieces(attribute):
+                raise Problem("not_found")
+            kept = self._kept(estimate)
+            kept[name, piece] = kept.get((name, piece)) or _PIECES[piece](estimate, attribute)
+        shown = self._attribute(self._service.directory.asked(campaign), estimate, attribute)
+        return render(request, "attribute.html", visitor, campaign=campaign, a=shown, only=piece)
+
+    def _kept(self, estimate: Estimate) -> dict[tuple[str, str], Any]:
+        """Pieces that were made from an estimate, by the attribute's name and their own."""
+        return self._pieces.setdefault(estimate, {})
+
+    def _attribute(self, asked: Sequence[AskedWave], estimate: Estimate, a: Attribute) -> dict[str, Any]:
+        """What is shown of an attribute. A piece that is not made yet is None: the page asks for it by itself."""
+        kept, pieces = self._kept(estimate), _pieces(a)
+        waves = asked_cells(asked, estimate.schema.names.index(a.name)) if "cumulative" in pieces else []
+        return {
+            "name": a.name,
+            "bars": charts.has_bars(a),
+            "example": str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))})),
+            "pieces": {piece: kept.get((a.name, piece)) for piece in pieces},
+            "decomposition": charts.decomposition(estimate, a, waves) if waves else None,
+        }
 
     def _estimate(self, campaign: str) -> Estimate:
         self._service.closed_session(campaign)
@@ -95,17 +124,21 @@ class ResultPages:
             return JSONResponse({"wrong": str(error)}, 422)
 
     def _answer(self, campaign: str, form: dict[str, str]) -> dict[str, Any]:
-        estimate = self._estimate(campaign)
-        query = form["query"] if "query" in form else dragged(estimate.schema.attributes, form.get("drag", ""))
-        (answer,) = estimate.ask(query).records()
-        share, low, high = (answer[name] for name in ("share", "low", "high"))
+        """Dragged ranges are picked by looking: theirs is the simultaneous interval. Typed ones have both."""
+        estimate, drag = self._estimate(campaign), "query" not in form
+        query = dragged(estimate.schema.attributes, form.get("drag", "")) if drag else form["query"]
+        answers, count = estimate.ask(query), choices(estimate.schema.attributes, query)
+        own, picked = answers.interval(), None if count is None else answers.interval(charts.level_among(count))
+        low, high = (float(side[0]) for side in (picked if drag and picked else own))
         return {
             "query": query,
-            "share": share,
+            "share": float(answers.values[0]),
             "low": low,
             "high": high,
-            "text": f"{100 * share:.2f} %",
-            "interval": "not known" if low is None else f"{100 * low:.2f} to {100 * high:.2f} %",
+            "text": percent(float(answers.values[0])),
+            "interval": _between(low, high),
+            "picked": "" if drag or picked is None else _between(*(float(side[0]) for side in picked)),
+            "notes": [PICKED_NOTE] * drag + answers.remarks(),
             "command": f"ahead campaign query {campaign} '{query}'",
         }
 
@@ -127,7 +160,9 @@ class ResultPages:
             target = io.BytesIO()
             estimate.plot(name).savefig(target, format=form, dpi=150)
             return target.getvalue(), "image/svg+xml" if form == "svg" else "image/png"
-        columns = estimate.histogram(name).columns()
+        a = estimate.schema.attributes[estimate.schema.index(name)]
+        few = a.kind == "nominal" or a.size <= _MOST_ROWS
+        columns = estimate.histogram(name, None if few else _MOST_ROWS).columns()
         if form == "parquet":
             return _parquet(columns), "application/vnd.apache.parquet"
         if form != "csv":
@@ -182,20 +217,44 @@ def _pair(attributes: Sequence[Attribute], wanted: Sequence[str]) -> list[Attrib
     return first if len(first) == 2 else []
 
 
-def _attribute(asked: Sequence[AskedWave], estimate: Estimate, a: Attribute) -> dict[str, Any]:
-    ordered = a.kind != "nominal" and a.ordered_size > 1
-    quantiles = estimate.quantiles(a.name, _LEVELS) if ordered else None
-    texts = quantiles.texts() if quantiles else []
-    waves = asked_cells(asked, estimate.schema.names.index(a.name)) if ordered else []
-    return {
-        "name": a.name,
-        "bars": charts.has_bars(a),
-        "example": str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))})),
-        "distribution": charts.distribution(estimate, a),
-        "cumulative": charts.cumulative(estimate, a) if ordered else None,
-        "decomposition": charts.decomposition(estimate, a, waves) if waves else None,
-        "quantiles": list(zip([f"{100 * x:.0f} %" for x in _LEVELS], texts, strict=False)),
-    }
+def choices(attributes: Sequence[Attribute], query: str) -> int | None:
+    """Among how many queries on the same attributes one is picked by looking; None where they are too many to count.
+
+    Of an attribute all ranges of its codes, or of the places that a pointer tells apart; of a set all sets.
+    """
+    known, count = {a.name: a for a in attributes}, 1
+    for name, condition in parse_query(query).conditions.items():
+        a = known[name]
+        places = min(a.size, _PLACES)
+        scattered = isinstance(condition, frozenset) and not _adjacent(a, condition)
+        count *= 2**a.size if scattered else places * (places + 1) // 2
+    return count if count <= _MOST_CHOICES else None
+
+
+def _adjacent(a: Attribute, labels: frozenset[Any]) -> bool:
+    codes = sorted(a.labels.index(label) for label in labels) if labels <= set(a.labels) else [0, 2]
+    return codes[-1] - codes[0] == len(codes) - 1
+
+
+def _between(low: float, high: float) -> str:
+    return f"{percent(low).removesuffix(' %')} to {percent(high)}"
+
+
+def _quantiles(estimate: Estimate, a: Attribute) -> list[tuple[str, str]]:
+    texts = estimate.quantiles(a.name, _LEVELS).texts()
+    return list(zip([f"{100 * x:.0f} %" for x in _LEVELS], texts, strict=True))
+
+
+def _pieces(a: Attribute) -> list[str]:
+    """What there is to show of an attribute's intervals: curves and quantiles need an order."""
+    return list(_PIECES) if a.kind != "nominal" and a.ordered_size > 1 else ["distribution"]
+
+
+_PIECES: dict[str, Callable[[Estimate, Attribute], Any]] = {
+    "distribution": charts.distribution,
+    "cumulative": charts.cumulative,
+    "quantiles": _quantiles,
+}
 
 
 def asked_cells(waves: Sequence[AskedWave], attribute: int) -> list[list[int]]:

@@ -49,14 +49,20 @@ def get_screens(service: Serving, campaign: Campaign) -> dict[str, Any]:
 
 @router.get(AT + "/results", responses=problem_responses(*GUARDED, "no_results"))
 def get_results(
-    service: Serving, campaign: Campaign, level: Annotated[float, Query(gt=0, lt=1, allow_inf_nan=False)] = 0.95
+    service: Serving,
+    campaign: Campaign,
+    level: Annotated[float, Query(gt=0, lt=1, allow_inf_nan=False)] = 0.95,
+    intervals: Annotated[models.Intervals, Query(description=models.INTERVALS)] = "strict",
 ) -> dict[str, Any]:
-    """The distribution of every attribute from the closed waves, with intervals, screens and manipulation bound."""
+    """The distribution of every attribute from the closed waves, with intervals, screens and manipulation bound.
+
+    A distribution has a bin for every category, or at most 64 of equally many buckets; `queries` has more if asked.
+    """
     session, directory = service.closed_session(campaign), service.directory
     return {
         "campaign": campaign,
         "state": service.row(campaign).state.value,
-        **overview(session, directory.estimate(campaign), level),
+        **overview(session, directory.estimate(campaign), level, intervals),
         "manipulation": manipulation(directory.asked(campaign), directory.terms(campaign).campaign.tier),
         "screens": get_screens(service, campaign)["waves"],
     }

@@ -70,6 +70,13 @@ class Nonce(Strict):
     nonce: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
+Intervals = Literal["strict", "model"]
+INTERVALS = (
+    "strict: from the reports alone, true whatever the data are like; model: narrower, and true if the assumption is "
+    "that the notes name"
+)
+
+
 class Queries(Strict):
     """What is asked of the closed waves; any of the parts may be left out."""
 
@@ -77,18 +84,24 @@ class Queries(Strict):
         default_factory=list, max_length=1000, description='"pay in 100000..120000 and age in 30..39"'
     )
     snap: Literal["outward", "inward", "nearest"] | None = None
-    cdf: list[str] = Field(default_factory=list, max_length=16, description="attributes")
+    cdf: list[str] = Field(default_factory=list, max_length=16, description="attributes; at most 64 points of each")
     histograms: list[HistogramChoice] = Field(default_factory=list, max_length=16)
     quantiles: list[QuantilesChoice] = Field(default_factory=list, max_length=16)
     means: list[str] = Field(default_factory=list, max_length=16, description="attributes")
     level: float = Field(default=0.95, gt=0, lt=1)
+    intervals: Intervals = Field(default="strict", description=INTERVALS)
 
 
 class HistogramChoice(Strict):
     """The histogram of one attribute."""
 
     attribute: str = Field(max_length=1000)
-    bins: int | None = Field(default=None, ge=1, le=4096)
+    bins: int | None = Field(
+        default=None,
+        ge=1,
+        le=4096,
+        description="left out, a bin for each category, or at most 64 of equally many buckets",
+    )
 
 
 class QuantilesChoice(Strict):

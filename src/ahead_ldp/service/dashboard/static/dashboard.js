@@ -64,6 +64,11 @@ if (form) {
 }
 
 // Queries.
+function item(text) {
+  const line = document.createElement("li");
+  line.textContent = text;
+  return line;
+}
 const asking = $("asking");
 async function ask(fields) {
   $("answer").textContent = "…";
@@ -71,14 +76,15 @@ async function ask(fields) {
   if (found.wrong) {
     $("answer").textContent = found.wrong;
     $("command").textContent = "";
+    $("remarks").replaceChildren();
     return;
   }
   $("query").value = found.query;
-  $("answer").textContent = `${found.text}  (95 % interval: ${found.interval})`;
+  const picked = found.picked && `; ${found.picked} if you picked it by looking at the pictures`;
+  $("answer").textContent = `${found.text}  (95 % interval: ${found.interval}${picked})`;
   $("command").textContent = found.command;
-  const line = document.createElement("li");
-  line.textContent = `${found.query}: ${found.text} (${found.interval})`;
-  $("history").prepend(line);
+  $("remarks").replaceChildren(...found.notes.map(item));
+  $("history").prepend(item(`${found.query}: ${found.text} (${found.interval}${picked})`));
 }
 if (asking) {
   $("ask").addEventListener("submit", (event) => {
@@ -88,23 +94,37 @@ if (asking) {
   for (const chart of document.querySelectorAll(".chart[data-attribute]")) drag(chart);
 }
 
-// Attributes whose pictures are made when somebody looks.
+// Parts of the page that take a while: attributes when somebody opens them, and pictures one after the other.
+async function fetched(path) {
+  const answer = await fetch(path, { redirect: "error" }).catch(() => null);
+  if (!answer?.ok) return null;
+  const made = new DOMParser().parseFromString(await answer.text(), "text/html"); // our own page: everything in it is escaped
+  for (const chart of made.querySelectorAll(".chart[data-attribute]")) drag(chart);
+  return [...made.body.children];
+}
+async function fill(within) {
+  for (const part of [...within.querySelectorAll(".part")]) {
+    const made = await fetched(part.dataset.part);
+    if (made) part.replaceWith(...made);
+    else part.textContent = "This could not be loaded. Load the page again to try.";
+  }
+}
 for (const part of document.querySelectorAll("details.lazy")) {
   part.addEventListener("toggle", async () => {
     if (!part.open || part.dataset.done) return;
     part.dataset.done = "1";
     const place = part.lastElementChild;
-    const answer = await fetch(part.dataset.part, { redirect: "error" }).catch(() => null);
-    if (!answer?.ok) {
+    const made = await fetched(part.dataset.part);
+    if (!made) {
       part.dataset.done = "";
       place.textContent = "This could not be loaded. Close and open it to try again.";
       return;
     }
-    const made = new DOMParser().parseFromString(await answer.text(), "text/html"); // our own page: everything in it is escaped
-    place.replaceChildren(...made.body.children);
-    for (const chart of place.querySelectorAll(".chart[data-attribute]")) drag(chart);
+    place.replaceChildren(...made);
+    fill(place);
   });
 }
+fill(document);
 
 function drag(chart) {
   const d = chart.dataset;
