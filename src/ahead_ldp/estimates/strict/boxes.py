@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from ahead_ldp.estimates.strict.evidence import Answered, Ground, Piece
+from ahead_ldp.estimates.strict.evidence import Answered, Ground, Piece, same_boxes
 from ahead_ldp.estimates.strict.problem import Problem
 from ahead_ldp.estimates.strict.rows import Rows, cell_rows
 from ahead_ldp.oracles import LinearOracle
@@ -66,8 +66,8 @@ class BoxGround(Ground):
         return lo, hi, np.stack(cells) if cells else np.empty((0, 1), np.int64)
 
     def batches(self, queries: Sequence[Floats]) -> list[list[int]]:
-        """Each for itself."""
-        return [[i] for i in range(len(queries))]
+        """Each for itself, with its negative."""
+        return same_boxes(queries)
 
     def near(self, boxes: Floats) -> Piece:  # (k, m, 2)
         """Boxes merge into the largest cell of any tree that these boxes, apart from one another, do not cut."""

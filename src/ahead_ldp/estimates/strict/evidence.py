@@ -62,6 +62,9 @@ class GridSource(Source):
         members = self.members
         sums = np.full(1, 1)
         for axis, (own, kept) in enumerate(zip(self.borders, atoms, strict=True)):
+            if own.size == 2:  # not asked about
+                matrix = np.repeat(matrix, kept.size - 1, axis=1)
+                continue
             is_kept = kept[np.searchsorted(kept, own[:-1])] == own[:-1]
             start = np.flatnonzero(is_kept)
             y = np.add.reduceat(y, start, axis=axis)
@@ -69,7 +72,7 @@ class GridSource(Source):
             label = (label[:, None] * start.size + (np.cumsum(is_kept) - 1)).reshape(-1)
             place = np.searchsorted(own[start], kept[:-1], side="right") - 1
             here = (np.arange(start.size)[:, None] == place).astype(float)
-            matrix = here if axis == 0 else _crossed(matrix, here)
+            matrix = _crossed(matrix, here)
         return cell_rows(self.oracle, self.n, y.reshape(-1), matrix, members * sums), label
 
     def variances(self) -> Floats:
@@ -204,7 +207,7 @@ class GridGround(Ground):
     def batches(self, queries: Sequence[Floats]) -> list[list[int]]:
         """Those of one attribute that begin near one another share a problem while their ends are few."""
         if len(self.sizes) > 1:
-            return [[i] for i in range(len(queries))]
+            return same_boxes(queries)
         order = np.argsort([boxes[:, 0, 0].min(initial=0.0) for boxes in queries], kind="stable")
         batches, ends = list[list[int]](), set[float]()
         for i in order.tolist():
@@ -247,6 +250,14 @@ class GridGround(Ground):
                 score[np.searchsorted(every, own)] += (_FADES ** -np.minimum(steps, 60)).sum(axis=0)
         score[[0, -1]] = np.inf
         return np.sort(every[np.argsort(-score, kind="stable")[:most]])
+
+
+def same_boxes(queries: Sequence[Floats]) -> list[list[int]]:
+    """Queries with the same boxes, such as one and its negative, share a problem."""
+    batches: dict[bytes, list[int]] = {}
+    for i, boxes in enumerate(queries):
+        batches.setdefault(boxes.tobytes(), []).append(i)
+    return list(batches.values())
 
 
 def _crossed(first: Floats, second: Floats) -> Floats:  # (a, b), (c, d) -> (a c, b d)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ahead_ldp.estimates.strict.program import Cone
+from ahead_ldp.estimates.strict.program import Cone, Start
 from ahead_ldp.estimates.strict.rows import Rows
 from ahead_ldp.schema.arrays import Floats, Ints
 
@@ -15,7 +15,9 @@ _FOLDS = 4
 _SEED = 1_972  # the folds' noise is the same every time
 _RIDGE = 1e-3  # on M: two distributions differ by at most 2 in squares, far below z^2
 _PRIOR = 1.0  # people's worth of an even distribution, in a pilot
-_EVEN = 0.1  # of a pilot is even: no atom is ever taken as empty
+_FEW = 100  # atoms: an active set is tried again for every query
+_EVEN = 0.1  # of a pilot is even, at most: no atom is ever taken as empty
+_UNSEEN = 2.0  # standard deviations of an empty cell
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,12 +77,10 @@ class Problem:
     @cached_property
     def pilot(self) -> Floats:
         """A distribution near the reports, by all of them; (d,)."""
-        f = self.even
-        for _ in range(2):
-            variance = self._diagonal(f)
-            cone = Cone.of(self._information(variance) + np.diag(_PRIOR / self.even))
-            f = self._mixed(cone.nearest(self.matrix.T @ (self.y / variance) + _PRIOR))
-        return f
+        own, other, _ = self._coefficients
+        variance = own * np.clip(self.y, 0.0, 1.0) + other
+        cone = Cone.of(self._information(variance) + np.diag(_PRIOR / self.even))
+        return self._mixed(cone.nearest(self.matrix.T @ (self.y / variance) + _PRIOR))
 
     @cached_property
     def variance(self) -> Floats:
@@ -88,9 +88,14 @@ class Problem:
         return self._diagonal(self.pilot)
 
     @cached_property
+    def information(self) -> Floats:
+        """What the rows say about the atoms, (d, d)."""
+        return self._information(self.variance)
+
+    @cached_property
     def cone(self) -> Cone:
         """Of the information about the atoms."""
-        return Cone.of(self._information(self.variance) + _RIDGE * np.eye(self.even.size))
+        return Cone.of(self.information + _RIDGE * np.eye(self.even.size))
 
     @cached_property
     def folds(self) -> tuple[Floats, Floats]:
@@ -98,7 +103,7 @@ class Problem:
         noise = np.random.default_rng(_SEED).standard_normal((_FOLDS, self.y.size))
         y = self.y + np.sqrt(_FOLDS * self.variance) * (noise - noise.mean(axis=0))
         part = (_FOLDS - 1) / _FOLDS
-        cone = Cone.of(part * self._information(self.variance) + np.diag(_PRIOR / self.even))
+        cone = Cone.of(part * self.information + np.diag(_PRIOR / self.even))
         others = (y.sum(axis=0) - y) / (_FOLDS - 1)
         right = part * (others / self.variance) @ self.matrix + _PRIOR
         return y, np.stack([self._mixed(cone.nearest(b)) for b in right])
@@ -106,16 +111,16 @@ class Problem:
     def upper(self, q: Floats, z: float) -> Ends:  # (k, d)
         """Upper bounds of ``q @ f``, best for the critical value z."""
         values, pilots = self.folds
-        moved = q @ self.cone.inverse
-        away = np.zeros((_FOLDS, *q.shape))
-        for i, (row, kq) in enumerate(zip(q, moved, strict=True)):
-            zero = np.zeros(row.size, bool)
+        away, settles = np.zeros((_FOLDS, *q.shape)), True
+        for i, row in enumerate(q):
+            start = Start(np.zeros(row.size, bool), settles)
             for fold, f in enumerate(pilots):
-                away[fold, i] = self.cone.farthest(row, kq, f, z, zero)
+                away[fold, i] = self.cone.farthest(row, f, z, start)
+            settles = start.settles or self.even.size < _FEW
         weights = (away @ self.matrix.T) / self.variance
-        flat = weights.reshape(-1, self.y.size)
+        flat = weights.reshape(_FOLDS * len(q), self.y.size)
         slack = (q - self._least(flat).reshape(away.shape)).max(axis=2)
-        shifts = self._centred(flat).reshape(_FOLDS, len(q), -1)
+        shifts = self._centred(flat).reshape(_FOLDS, len(q), len(self.rows))
         weights += np.repeat(shifts, self._sizes, axis=2)
         centre = np.einsum("kqr,kr->q", weights, values) + slack.sum(axis=0) - shifts.sum(axis=(0, 2))
         squares = self.squares(weights.reshape(flat.shape)).reshape(_FOLDS, -1).mean(axis=0)
@@ -159,7 +164,7 @@ class Problem:
     def _centred(self, weights: Floats) -> Floats:  # (q, r) -> (q, groups)
         """The number c for which (weights + c) @ y - c has the least variance; c may be added where rows sum to 1."""
         f, (own, other, members), (shared, tied, one) = self.pilot, self._coefficients, self._pairs
-        share, whole = self.matrix @ f, self._group(members[None])[0] if self.rows else members
+        share, whole = self.matrix @ f, self._group(members[None])[0]
         diagonal = own * share + other
         total, mean = self._group(weights * members), self._group(weights * share)
         own_square = self._group(diagonal[None])[0] + whole**2 * shared + 2 * whole * tied - one
@@ -176,4 +181,7 @@ class Problem:
         return np.asarray((self.matrix.T / variance) @ self.matrix)
 
     def _mixed(self, f: Floats) -> Floats:
-        return (1 - _EVEN) * f + _EVEN * self.even
+        """A pilot of which a little is even: as much as the reports could overlook in a cell, a tenth at most."""
+        unseen = min((_UNSEEN * float(np.sqrt(rows.other / rows.n)) for rows in self.rows if rows.other > 0), default=1.0)
+        part = min(_EVEN, unseen)
+        return (1 - part) * f + part * self.even

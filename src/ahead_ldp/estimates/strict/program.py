@@ -11,11 +11,21 @@ from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
 _STEPS = 8  # of an active set: two to six are usual
 _INTERIOR_STEPS = 40  # eight to fifteen are usual
-_GAP = 0.01  # of the way from the pilot to the bound: nearer to the best weights is worth nothing
+_GAP = 0.02  # of the way from the pilot to the bound: nearer to the best weights is worth nothing
 _CENTRING = 0.1  # of the complementarity is left by a step, at least
 _SHORT = 0.05  # of z: a distance from the pilot that no step is led by
 _NEARLY = 0.95  # of the way to the border of what is allowed
 _TOUCH = 1e-12  # below 0 by less is rounding
+
+
+@dataclass(slots=True, eq=False)
+class Start:
+    """Where the program for a query begins: with atoms at 0, and with a guess of 1 / t."""
+
+    zero: Bools
+    settles: bool = True  # whether active sets have settled so far
+    inverse: float = 0.0
+    kq: Floats | None = None  # the inverse of M times the query
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,14 +58,16 @@ class Cone:
         x = np.maximum(x, 0.0)
         return x / x.sum()
 
-    def farthest(self, q: Floats, kq: Floats, f: Floats, z: float, zero: Bools) -> Floats:  # (d,) -> (d,)
+    def farthest(self, q: Floats, f: Floats, z: float, start: Start) -> Floats:  # (d,) -> (d,)
         """(x - f) / t for the distribution x farthest along q with (x - f)'M(x - f) <= z^2, t its multiplier (S4).
 
-        ``kq`` is the inverse times q. ``zero`` are the atoms to begin with at 0, and is left as it ended. An active
-        set settles in a few steps where reports say much; where it does not, an interior point is followed.
+        An active set settles in a few steps where reports say much; where it does not, an interior point is followed.
+        ``start`` is where a program for the same q and another pilot ended, and is left as this one ends.
         """
-        for _ in range(_STEPS):
-            at = np.flatnonzero(zero)
+        kq = self.inverse @ q if start.kq is None else start.kq
+        start.kq = kq
+        for _ in range(_STEPS if start.settles else 0):
+            at = np.flatnonzero(start.zero)
             right = np.zeros((at.size + 1, 2))
             right[:-1, 0], right[:-1, 1], right[-1, 1] = -f[at], -kq[at], -kq.sum()
             multipliers = self._multipliers(at, right)
@@ -68,26 +80,28 @@ class Cone:
             if not t:
                 break
             away = step[:, 0] / t + step[:, 1]
-            if not _exchange(zero, at, multipliers[:-1, 0] / t + multipliers[:-1, 1], f + t * away):
+            if not _exchange(start.zero, at, multipliers[:-1, 0] / t + multipliers[:-1, 1], f + t * away):
                 return away
-        zero[:] = False
-        away = kq - kq.sum() / self.total * self.row_sums
-        return self._interior(q, f, z, float(np.sqrt(max(float(away @ q), _TOUCH))) / z)
+        start.settles = False
+        if not start.inverse:
+            away = kq - kq.sum() / self.total * self.row_sums
+            start.inverse = float(np.sqrt(max(float(away @ q), _TOUCH))) / z
+        return self._interior(q, f, z, start)
 
-    def _interior(self, q: Floats, f: Floats, z: float, inverse: float) -> Floats:
-        """The same by a primal-dual interior point method, to a hundredth of the bound's distance from the pilot.
+    def _interior(self, q: Floats, f: Floats, z: float, start: Start) -> Floats:
+        """The same by a primal-dual interior point method, to a fiftieth of the bound's distance from the pilot.
 
-        ``inverse`` is where 1 / t begins. Newton's steps hold the sum of x and lead its distance from f to z; the
-        predictor decides how far they are drawn to the centre.
+        Newton's steps hold the sum of x and lead its distance from f to z; the predictor decides how far they are
+        drawn to the centre.
         """
-        x, g, length = f.copy(), np.zeros(q.size), 0.0
+        x, g, length, inverse = f.copy(), np.zeros(q.size), 0.0, start.inverse
         slack, shift = (float(np.ptp(q)) or 1.0) / q.size / f, float(q.mean())
         best, least, near = np.zeros(q.size), float(q.max()), _GAP * float(q.max() - q @ f)
         for _ in range(_INTERIOR_STEPS):
             h = inverse * g
             bound = float((q - h).max() + h @ f) + z * inverse * length
             if bound < least:
-                best, least = inverse * (x - f), bound
+                best, least, start.inverse = inverse * (x - f), bound, inverse
             if length <= (1 + _GAP) * z and (least - q @ x <= _GAP * (least - q @ f) or q.max() - q @ x <= near):
                 break
             newton = _Newton.of(inverse * self.matrix, x, slack, q - h - shift, g, _goal(length, z))
