@@ -10,7 +10,7 @@ from ahead_ldp.engines.simulation import Population
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.mechanisms import make_mechanism
 from ahead_ldp.protocol.session import Session
-from ahead_ldp.schema.arrays import Bools, Floats, Ints
+from ahead_ldp.schema.arrays import Bools, Ints
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, true_answers
 
@@ -62,7 +62,7 @@ def asked(histogram: Ints, epsilon: float, seed: int, method: str | None = None)
 
 
 def heaps_and_ranges(histogram: Ints) -> Workload:
-    """The three heaviest codes, a neighbour of the first, ranges that end there, and two more; for two attributes cells."""
+    """The three heaviest codes (or cells), a neighbour of the first, ranges that end there, and two more."""
     heavy = np.argsort(-histogram.reshape(-1), kind="stable")[:3]
     if histogram.ndim == 2:
         rows, size = np.stack(np.unravel_index(heavy, histogram.shape), axis=1), np.array(histogram.shape)
@@ -88,11 +88,6 @@ def holds(kind: str, epsilon: float, runs: int, method: str | None = None, inter
         low, high = answers.interval(0.95, kind=interval)  # type: ignore[arg-type]
         held.append((low <= truth + 1e-9) & (truth <= high + 1e-9))
     return np.stack(held)
-
-
-def widths(low: Floats, high: Floats) -> Floats:
-    """How wide intervals are."""
-    return high - low
 
 
 PEOPLE: dict[str, Ints] = {

@@ -105,7 +105,8 @@ def test_weights_are_the_best_for_their_pilot(epsilon: float, seed: int) -> None
         h, length = cone.matrix @ away, float(np.sqrt(away @ cone.matrix @ away))
         bound = float((q - h).max() + h @ f + Z * length)
         x = f + away * Z / max(length, 1e-300)
-        assert abs(x.sum() - 1) < 1e-6 and x.min() > -0.02
+        assert abs(x.sum() - 1) < 1e-6
+        assert x.min() > -0.02
         reached = float(q @ np.maximum(x, 0) / np.maximum(x, 0).sum())
         assert bound - reached <= 0.03 * max(bound - float(q @ f), 1e-9) + 0.02 or bound >= q.max() - 1e-9
 

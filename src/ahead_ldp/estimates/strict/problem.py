@@ -182,6 +182,8 @@ class Problem:
 
     def _mixed(self, f: Floats) -> Floats:
         """A pilot of which a little is even: as much as the reports could overlook in a cell, a tenth at most."""
-        unseen = min((_UNSEEN * float(np.sqrt(rows.other / rows.n)) for rows in self.rows if rows.other > 0), default=1.0)
+        unseen = min(
+            (_UNSEEN * float(np.sqrt(rows.other / rows.n)) for rows in self.rows if rows.other > 0), default=1.0
+        )
         part = min(_EVEN, unseen)
         return (1 - part) * f + part * self.even
