@@ -173,7 +173,7 @@ def test_bad_input_of_a_process_has_no_traceback(tmp_path):
     words = [sys.executable, "-m", "ahead_ldp", "plan", "--epsilon", "-1", "--users", "5", "--attribute", "x=codes,4"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: expected 0 < epsilon")
+    assert done.stderr.startswith("error: expected 0.01 <= epsilon <= 16, got")
     assert done.stderr.count("\n") == 1
 
 

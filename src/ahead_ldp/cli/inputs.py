@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import Declared, Source
 from ahead_ldp.device.codes import Attribute, Schema
-from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.device.epsilon import epsilon_text, new_epsilon
 from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.mechanisms import Reading, UnknownVersion
@@ -95,8 +95,8 @@ def names_of(columns: str | None) -> list[str] | None:
 
 
 def epsilon(text: str | float) -> str:
-    """A privacy parameter, as it travels."""
-    return epsilon_text(text)
+    """The privacy parameter of something new, as it travels."""
+    return epsilon_text(new_epsilon(text))
 
 
 def epsilons(text: str) -> list[str]:

@@ -9,19 +9,23 @@ from functools import lru_cache
 
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{1,30})?")
 _DIGITS = 60
-LARGEST = 64  # above this the word "private" has lost its meaning, and 64-bit words their resolution
+LARGEST = 64  # that is read: above this the word "private" has lost its meaning, and 64-bit words their resolution
+LEAST_NEW, MOST_NEW = Fraction(1, 100), Fraction(16)  # of whatever is begun today (docs/limitations.md)
 
 
 def exact_epsilon(epsilon: float | int | str | Fraction) -> Fraction:
     """The privacy parameter as a rational: a float means the decimal number that Python prints for it."""
-    try:
-        if isinstance(epsilon, bool):
-            raise TypeError
-        value = Fraction(repr(float(epsilon))) if isinstance(epsilon, float) else Fraction(epsilon)
-    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
-        raise ValueError(f"expected epsilon to be a finite number > 0, got {epsilon!r}") from None
+    value = _rational(epsilon)
     if not 0 < value <= LARGEST:
         raise ValueError(f"expected 0 < epsilon <= {LARGEST}, got {epsilon!r}")
+    return value
+
+
+def new_epsilon(epsilon: float | int | str | Fraction) -> Fraction:
+    """The privacy parameter of a new campaign, simulation or plan, which has narrower limits than one on record."""
+    value = _rational(epsilon)
+    if not LEAST_NEW <= value <= MOST_NEW:
+        raise ValueError(f"expected {float(LEAST_NEW):g} <= epsilon <= {float(MOST_NEW):g}, got {epsilon!r}")
     return value
 
 
@@ -42,6 +46,15 @@ def epsilon_text(epsilon: float | int | str | Fraction) -> str:
     if not _DECIMAL.fullmatch(text) or Fraction(text) != value:
         raise ValueError(f"expected epsilon to be a decimal number of at most 28 digits, got {epsilon!r}")
     return text
+
+
+def _rational(epsilon: float | int | str | Fraction) -> Fraction:
+    try:
+        if isinstance(epsilon, bool):
+            raise TypeError
+        return Fraction(repr(float(epsilon))) if isinstance(epsilon, float) else Fraction(epsilon)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise ValueError(f"expected epsilon to be a finite number > 0, got {epsilon!r}") from None
 
 
 @lru_cache(maxsize=4096)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from ahead_ldp.device.codes import Attribute, Schema
-from ahead_ldp.device.epsilon import exact_epsilon
+from ahead_ldp.device.epsilon import exact_epsilon, new_epsilon
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.registry import Registry
@@ -104,7 +104,9 @@ def make_mechanism(
     paper: bool = False,
     **choices: Any,
 ) -> Mechanism:
-    """The method of this name with its choices, or the given one, if it takes these attributes.
+    """The method of this name with its choices, or the given one, if it takes these attributes and this epsilon.
+
+    It is for something new: what is on record comes back by `mechanism_from_record`, with any epsilon.
 
     ``users``, the number of people expected, goes to methods that plan with it; ``paper`` takes the settings of the
     method's own paper where they differ from the default.
@@ -117,7 +119,7 @@ def make_mechanism(
     _check_attributes(cls, declared)
     if epsilon is None:
         raise ValueError("expected epsilon > 0, got none")
-    exact_epsilon(epsilon)
+    new_epsilon(epsilon)
     fields = {f.name for f in dataclasses.fields(cls)} - {"epsilon"}
     if unknown := sorted(set(choices) - fields):
         known = ", ".join(sorted(fields)) or "none"
@@ -134,6 +136,7 @@ def _given(method: Mechanism, schema: Schema, epsilon: Epsilon | None, choices: 
     _check_attributes(type(method), schema)
     if choices:
         raise ValueError(f"expected no choices beside a method that has them, got {', '.join(sorted(choices))}")
+    new_epsilon(method.epsilon)
     if epsilon is not None and exact_epsilon(epsilon) != exact_epsilon(method.epsilon):
         raise ValueError(f"expected epsilon to be the method's, {method.epsilon}, got {epsilon!r}")
     return method

@@ -11,7 +11,7 @@ from typing import Any
 from ahead_ldp.device.campaign import Campaign, campaign_record, wave_record
 from ahead_ldp.device.canonical import Record, canonical_bytes, digest, parse_canonical
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.device.epsilon import epsilon_text, exact_epsilon
+from ahead_ldp.device.epsilon import epsilon_text, exact_epsilon, new_epsilon
 from ahead_ldp.mechanisms import make_mechanism, mechanism_from_record
 from ahead_ldp.mechanisms.recorded.recorded import Recorded
 from ahead_ldp.protocol import mechanism as protocol
@@ -159,10 +159,12 @@ def _reason(error: Exception) -> str:
 def draft(request: Mapping[str, Any]) -> Terms:
     """The terms of a new campaign: a whole record, or schema, method and texts from which one is made."""
     if request.get("type") == "campaign":
-        return Terms.of(Campaign.of(dict(request)))
+        terms = Terms.of(Campaign.of(dict(request)))
+        new_epsilon(terms.campaign.record["epsilon"])
+        return terms
     texts = dict(request)
     schema = _schema(texts.pop("schema"))
-    epsilon = epsilon_text(texts.pop("epsilon"))
+    epsilon = epsilon_text(new_epsilon(texts.pop("epsilon")))
     method = texts.pop("method", None) or {}
     users, paper = texts.pop("users", None), bool(texts.pop("paper", False))
     if isinstance(method, str):
