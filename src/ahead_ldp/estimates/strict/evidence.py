@@ -26,7 +26,7 @@ Borders = tuple[Ints, ...]  # of each attribute, both ends included
 Answered = Sequence[tuple[Asked, Tally]]
 
 _ALONG = {1: 64, 2: 14}  # borders of an attribute that are kept for two ends, by the number of attributes (S14)
-_OUTCOMES = 320  # borders that are kept for outcomes of SW (choice S15)
+_OUTCOMES = 320  # borders that are kept for outcomes of SW (choice S14)
 _MORE = 4  # for every further end (S14)
 _FADES = 2.0  # a border counts so much less with every other one of its group between it and the end (S14)
 _ENDS = 8  # of queries that share a problem
