@@ -26,6 +26,7 @@ Borders = tuple[Ints, ...]  # of each attribute, both ends included
 Answered = Sequence[tuple[Asked, Tally]]
 
 _ALONG = {1: 64, 2: 14}  # borders of an attribute that are kept for two ends, by the number of attributes (S14)
+_OUTCOMES = 320  # borders that are kept for outcomes of SW (choice S14)
 _MORE = 4  # for every further end (S14)
 _FADES = 2.0  # a border counts so much less with every other one of its group between it and the end (S14)
 _ENDS = 8  # of queries that share a problem
@@ -232,10 +233,18 @@ class GridGround(Ground):
         problem = Problem(tuple(rows), even, self.people)
         return Piece(problem, lo.astype(float), hi.astype(float), None, np.concatenate(labels))
 
+    @cached_property
+    def _has_outcomes(self) -> bool:
+        """Whether one attribute was asked about by SW, whose outcomes say little about intervals of cells."""
+        return len(self.sizes) == 1 and any(
+            isinstance(s, LineSource) and isinstance(s.oracle, SW) for s in self.sources
+        )
+
     def _kept(self, axis: int, ends: Floats) -> Ints:
         every = self.borders[axis]
         inner = ends[(ends > 0) & (ends < self.sizes[axis])]
-        most = 2 if not inner.size else _ALONG.get(len(self.sizes), 8) + _MORE * max(inner.size - 2, 0)
+        along = _OUTCOMES if self._has_outcomes else _ALONG.get(len(self.sizes), 8)
+        most = 2 if not inner.size else along + _MORE * max(inner.size - 2, 0)
         if every.size <= most:
             return every
         score = np.zeros(every.size)
