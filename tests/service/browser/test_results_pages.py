@@ -3,6 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from html import unescape
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -62,6 +63,8 @@ def value_of(kind, i, rng):
     if kind[0] in ("category", "ordered", "nominal"):
         labels = kind[1].split("|")
         return labels[i % len(labels)]
+    if kind[0] == "date":
+        return f"{1950 + i % 50}-05-01"
     low, high = float(kind[1]), float(kind[2])
     value = low + (high - low) * rng.random() / 2
     return value if kind[0] == "real" else int(value)
@@ -234,9 +237,9 @@ def test_texts_of_the_page_are_those_of_the_library(service):
 
 
 def asked(service, name, **form):
-    headers = {"cookie": f"{COOKIE}={service.analyst}"}
-    form["csrf"] = Visitor(service.analyst, False).csrf
-    return service.client.post(f"/campaigns/{name}/ask", data=form, headers=headers).json()
+    headers = {"cookie": f"{COOKIE}={service.analyst}", "content-type": "application/x-www-form-urlencoded"}
+    body = urlencode({**form, "csrf": Visitor(service.analyst, False).csrf}).encode()
+    return service.client.post(f"/campaigns/{name}/ask", content=body, headers=headers).json()
 
 
 def test_a_dragged_range_has_the_simultaneous_interval_and_a_typed_one_both(service):
