@@ -207,7 +207,7 @@ def test_pictures_show_strict_intervals_of_at_most_forty_stretches(service, monk
     np.testing.assert_allclose(shares[:80], np.repeat(high, 2), atol=1e-3)
     np.testing.assert_allclose(shares[80:][::-1], np.repeat([0.0, *low[:-1]], 2), atol=1e-3)
     assert len(re.findall(",", re.search(r'<polyline class="line" points="([^"]+)"', curve)[1])) == 513
-    assert len(polygon(next(c for c in pictures(page) if "Distribution of" in c), "band")) == 4 * 40
+    assert len(polygon(next(c for c in pictures(page) if "Distribution of" in c), "band")) == 4 * 40  # 13 codes each
     for piece in results._PIECES:
         monkeypatch.setitem(results._PIECES, piece, None)
     for part in parts(first):
