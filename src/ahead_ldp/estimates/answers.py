@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.estimates.bands import Joint, reach
+from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.units import clock
 
@@ -109,6 +110,7 @@ class Answers:
         inside = np.clip(self.values, *self.limits)
         return np.asarray((inside < low - _ROUNDING) | (inside > high + _ROUNDING))
 
+    @one_thread
     def _strict(self, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
         if self.strict is None:
             raise ValueError("expected answers that know their reports for strict intervals, got others")

@@ -21,6 +21,7 @@ from ahead_ldp.estimates.answers import (
     outside_notes,
 )
 from ahead_ldp.estimates.bands import reach
+from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.units import buckets, numbers_at, spoken, spoken_mean, text, unit
 
@@ -96,6 +97,7 @@ class Quantiles:
         (low, high), at = self._strict_ends(level, simultaneous), self._numbers(self.levels)
         return np.minimum(low, at), np.maximum(high, at)
 
+    @one_thread
     def _strict_ends(self, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
         if self.strict is None:
             raise ValueError("expected quantiles that know their reports for strict intervals, got others")
@@ -189,6 +191,7 @@ class Mean:
         low, high = min(low, self.number), max(high, self.number)
         return max(low, self.attribute.lo), min(high, self.attribute.hi)
 
+    @one_thread
     def _strict_ends(self, level: float) -> tuple[float, float]:
         if self.strict is None:
             raise ValueError("expected a mean that knows its reports for a strict interval, got another")

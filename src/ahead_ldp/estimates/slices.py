@@ -53,6 +53,11 @@ def blocks(size: int, most: int) -> Ints:
     return np.arange(count + 1) * size // count
 
 
+def equal_blocks(size: int, most: int) -> Ints:
+    """Borders of at most ``most`` blocks of codes, all of one length but for the last, both ends included."""
+    return np.append(np.arange(0, size, -(-size // most)), size)
+
+
 def neighbours(n: int, most: int) -> Ints:  # -> (n,)
     """The group of each of n queries, when neighbours are put into at most ``most`` groups."""
     return np.arange(n) * min(n, most) // max(n, 1)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates.answers import Answers, Kind, kind_given
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.estimates.slices import blocks, slices
+from ahead_ldp.estimates.slices import blocks, equal_blocks, slices
 from ahead_ldp.plots.style import (
     BLACK,
     BLUE,
@@ -107,7 +107,9 @@ def _draw_intervals(
 ) -> Answers:
     """Two bands, or two lines for each category: pointwise and simultaneous, in people per ``fine`` bin."""
     strict = kind_given(kind, estimate.provenance) == "strict"
-    ends = blocks(a.ordered_size, a.ordered_size if a.labels else _MOST_BANDS if strict else _MOST_BINS)
+    ends = blocks(a.ordered_size, a.ordered_size if a.labels else _MOST_BINS)
+    if strict and not a.labels:
+        ends = equal_blocks(a.ordered_size, _MOST_BANDS)
     answers = estimate.answer_jointly(_bins(estimate, a, ends))
     borders = bin_borders(a, ends)
     own, together = answers.interval(level, kind=kind), answers.interval(level, simultaneous=True, kind=kind)

@@ -62,7 +62,15 @@ def test_progress_is_live(site, window):
 def complete(page, path):
     """Open a page and wait for the parts that it loads by itself."""
     page.goto(path)
-    page.wait_for_function("!document.querySelector('.part')")
+    loaded(page)
+
+
+def loaded(page):
+    for _ in range(600):
+        if not page.locator(".part").count():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("a part of the page was not loaded")
 
 
 def drag(page, chart, start, end):
@@ -125,10 +133,10 @@ def test_more_attributes_are_loaded_when_they_are_opened_and_can_be_dragged_over
     sign_in(page, site, "analyst")
     page.goto(f"{site.url}/campaigns/{name}/results")
     assert page.locator('.chart[data-attribute="a2"]').count() == 0
-    page.wait_for_function("!document.querySelector('.part')")
+    loaded(page)
     page.get_by_text("a2", exact=True).first.click()
     page.locator('.chart[data-attribute="a2"]').first.wait_for()
-    page.wait_for_function("!document.querySelector('.part')")
+    loaded(page)
     chart = page.locator('.chart[data-attribute="a2"]').first
     chart.scroll_into_view_if_needed()
     drag(page, chart, (0.4, 0.5), (0.6, 0.5))

@@ -3,6 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from html import unescape
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -62,6 +63,8 @@ def value_of(kind, i, rng):
     if kind[0] in ("category", "ordered", "nominal"):
         labels = kind[1].split("|")
         return labels[i % len(labels)]
+    if kind[0] == "date":
+        return f"{1950 + i % 50}-05-01"
     low, high = float(kind[1]), float(kind[2])
     value = low + (high - low) * rng.random() / 2
     return value if kind[0] == "real" else int(value)
@@ -204,7 +207,7 @@ def test_pictures_show_strict_intervals_of_at_most_forty_stretches(service, monk
     np.testing.assert_allclose(shares[:80], np.repeat(high, 2), atol=1e-3)
     np.testing.assert_allclose(shares[80:][::-1], np.repeat([0.0, *low[:-1]], 2), atol=1e-3)
     assert len(re.findall(",", re.search(r'<polyline class="line" points="([^"]+)"', curve)[1])) == 513
-    assert len(polygon(next(c for c in pictures(page) if "Distribution of" in c), "band")) == 4 * 40
+    assert len(polygon(next(c for c in pictures(page) if "Distribution of" in c), "band")) == 4 * 40  # 13 codes each
     for piece in results._PIECES:
         monkeypatch.setitem(results._PIECES, piece, None)
     for part in parts(first):
@@ -234,9 +237,9 @@ def test_texts_of_the_page_are_those_of_the_library(service):
 
 
 def asked(service, name, **form):
-    headers = {"cookie": f"{COOKIE}={service.analyst}"}
-    form["csrf"] = Visitor(service.analyst, False).csrf
-    return service.client.post(f"/campaigns/{name}/ask", data=form, headers=headers).json()
+    headers = {"cookie": f"{COOKIE}={service.analyst}", "content-type": "application/x-www-form-urlencoded"}
+    body = urlencode({**form, "csrf": Visitor(service.analyst, False).csrf}).encode()
+    return service.client.post(f"/campaigns/{name}/ask", content=body, headers=headers).json()
 
 
 def test_a_dragged_range_has_the_simultaneous_interval_and_a_typed_one_both(service):

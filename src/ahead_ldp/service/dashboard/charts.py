@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.estimates.slices import blocks, slices
+from ahead_ldp.estimates.slices import blocks, equal_blocks, slices
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.units import numbers_at, text
@@ -45,7 +45,7 @@ def distribution(estimate: Estimate, attribute: Attribute) -> Markup:
     if has_bars(attribute):
         return _bars(estimate, attribute)
     codes = attribute.ordered_size
-    ends, stretches = (blocks(codes, most) for most in (_MOST_BINS, _MOST_BANDS))
+    ends, stretches = blocks(codes, _MOST_BINS), equal_blocks(codes, _MOST_BANDS)
     share = estimate.answer(_slices(estimate, attribute, ends), errors=False).values / np.diff(ends)
     counts = np.diff(stretches)
     answers = estimate.answer_jointly(_slices(estimate, attribute, stretches))
