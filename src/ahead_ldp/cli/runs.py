@@ -10,7 +10,7 @@ from ahead_ldp import api
 from ahead_ldp.cli import drawing, inputs
 from ahead_ldp.cli.options import Declared, Epsilon, Method, Queries, Settings, Source, Text, argument, flag, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
-from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.device import epsilon as declared_epsilon
 from ahead_ldp.engines import progress
 from ahead_ldp.engines import runs as stored
 from ahead_ldp.research import evaluation
@@ -77,7 +77,7 @@ def query(
     ]
     width = len(head) if len(rows) > 1 else len(head) - 1  # one interval is pointwise and simultaneous
     about = inputs.about(run, estimate)
-    title = f"{about['method']}, epsilon {epsilon_text(about['epsilon'])}, {about['people']:,} people"
+    title = f"{about['method']}, epsilon {declared_epsilon.epsilon_text(about['epsilon'])}, {about['people']:,} people"
     rule = answers.critical(simultaneous=True)[1]
     results = [_record(row) for row in rows]
     record = {**about, "consistent": answers.consistent, "simultaneous": rule, "results": results}
