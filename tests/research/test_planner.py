@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import ahead_ldp
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.mechanisms.ahead.lle import LLE
@@ -74,6 +75,48 @@ def test_a_prediction_is_a_measurement_on_the_reference():
         task = Task.of(schema, people, random_workload(schema, planner.QUERIES, workload_rng(planner.SEED)))
         assert prediction.mse == measure(task, mechanism, planner.REPEATS, planner.SEED).mse
     assert found == plan(mechanism, schema, 5_000)
+
+
+TOLERANCE = 1.25  # of a mean over 16 to 40 intervals of other people, queries and noise; they scatter by 5 to 10 %
+
+
+@pytest.mark.parametrize(("method", "epsilon"), [("adaptive", "1"), ("flat", "0.5"), ("hio", "4")])
+def test_predicted_widths_are_those_of_a_real_run(method, epsilon):
+    """Another population of the shape, other queries, other noise: the printed intervals are as wide as was said."""
+    schema, n = as_schema("x=integer,0,31"), 40_000
+    mechanism = choose(method, schema, epsilon, n)[0]
+    people = reference_population("heaped", schema.sizes, n, np.random.default_rng(1))
+    predicted = planner.predict_widths(mechanism, schema, "heaped", people).half
+    shares = planner.reference_shares("heaped", schema.sizes)[0]
+    values = np.random.default_rng(77).choice(32, size=n, p=shares)
+    estimate = ahead_ldp.simulate(values, schema, epsilon=epsilon, method=method, random_state=78)
+
+    ends = np.sort(np.random.default_rng(79).integers(0, 32, size=(20, 2)), axis=1)
+    low, high = estimate.ask(*(f"x in {a}..{b}" for a, b in ends)).interval()
+    assert 1 / TOLERANCE < predicted["range"] / np.mean((high - low) / 2) < TOLERANCE
+    codes = sorted({*np.argsort(-shares)[:4].tolist(), 3, 9, 19, 29})
+    low, high = estimate.ask(*(f"x in {c}..{c}" for c in codes)).interval()
+    assert 1 / 1.5 < predicted["code"] / np.mean((high - low) / 2) < 1.5  # heavy codes differ by more
+    low, high = estimate.quantiles("x", [0.25, 0.5, 0.75]).interval()
+    assert abs(predicted["quantile"] - np.mean(high + 1 - low) / 2 / 32) < 1 / 32  # whole codes: one to and fro
+
+
+def test_widths_are_of_the_plan_and_shrink_with_people():
+    schema = as_schema("x=codes,16")
+    few, many = (plan(Flat(epsilon=1.0, oracle="oue"), schema, n) for n in (2_000, 200_000))
+    assert [w.shape for w in many.widths] == list(planner.SHAPES)
+    for a, b in zip(few.widths, many.widths, strict=True):
+        for kind in ("range", "code"):
+            assert 0 < b.half[kind] < a.half[kind] <= 0.5
+    assert few.record()["widths"][0].keys() == {"shape", "people", "level", "repeats", "range", "code", "quantile"}
+
+
+def test_a_nominal_attribute_has_no_quartiles():
+    schema = as_schema("x=nominal,a|b|c")
+    people = reference_population("zipf", schema.sizes, 1000, np.random.default_rng(1))
+    half = planner.predict_widths(Flat(epsilon=1.0), schema, "zipf", people).half
+    assert half["quantile"] is None
+    assert half["code"] > 0
 
 
 def test_people_of_the_reference_are_independent_with_the_stated_margins():

@@ -45,6 +45,28 @@ def test_the_finest_and_the_widest_collection_within_a_target():
     assert len(widest.tried[-1].case.schema.sizes) == widest.value + 1
 
 
+@pytest.mark.parametrize("meaning", ["range", "code", "quantile"])
+def test_a_target_may_be_about_intervals(meaning):
+    found = solve(Case(ONE, 20_000, 1.0, "flat"), "users", 0.08, meaning=meaning)
+    assert found.reached
+    assert found.forecast.meaning == found.forecast.record()["meaning"] == meaning
+    assert found.forecast.error <= 0.08
+    assert max(f.case.users for f in found.tried if f.error > 0.08) >= found.value / 2
+
+
+def test_intervals_reach_further_than_errors():
+    """A strict interval holds the truth whatever the data: to either side it is wider than a typical error."""
+    found = forecast(Case(ONE, 20_000, 1.0, "ahead", "paper"), shapes=("bumps",), meaning="range")
+    assert found.error > 1.2 * found.mse["bumps"] ** 0.5
+
+
+def test_a_quantile_of_nominal_attributes_is_no_target():
+    with pytest.raises(ValueError, match="ordered codes for a target of meaning quantile"):
+        forecast(Case(as_schema("x=nominal,a|b"), 1000, 1.0), meaning="quantile")
+    with pytest.raises(ValueError, match="meaning to be one of error, range, code, quantile, got 'width'"):
+        forecast(Case(ONE, 1000, 1.0), meaning="width")
+
+
 def test_a_target_out_of_reach_says_so():
     found = solve(Case(ONE, 1000, 0.1, "uni"), "epsilon", 0.001)
     assert not found.reached
@@ -107,6 +129,14 @@ def test_the_command_solves_compares_and_accounts(tmp_path, capsys):
     assert curve.read_text("utf-8").lstrip().startswith("<?xml")
 
 
+def test_the_command_solves_for_an_interval(capsys):
+    given = ["--epsilon", "1", "--target", "8%", "--target-kind", "code", "--method", "flat"]
+    assert call(*given) == 0
+    out = capsys.readouterr().out
+    assert "keeps ±8 % in the interval of a single code" in out
+    assert "a single code" in out.split("Predicted 95 % intervals")[1]
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -117,6 +147,8 @@ def test_the_command_solves_compares_and_accounts(tmp_path, capsys):
         (("--users", "1000", "--target", "much"), "--target"),
         (("--users", "1000", "--epsilon", "1", "--solve", "luck", "--target", "1%"), "--solve"),
         (("--users", "1000", "--epsilon", "1", "--curve", "x.gif"), "--curve"),
+        (("--users", "1000", "--target", "5%", "--target-kind", "width"), "--target-kind"),
+        (("--users", "1000", "--epsilon", "1", "--target-kind", "code"), "--target or --curve"),
         (("--users", "1000", "--epsilon", "1", "--shuffle-delta", "2"), "delta"),
     ],
 )

@@ -12,12 +12,20 @@ from ahead_ldp import mechanisms
 from ahead_ldp.cli import drawing, inputs, printing
 from ahead_ldp.cli.options import Declared, File, Settings, Text, option
 from ahead_ldp.cli.printing import Shown, Table, percent
+from ahead_ldp.device import epsilon as limits
 from ahead_ldp.engines import progress
-from ahead_ldp.research import accounting, evaluation, planner, targets
+from ahead_ldp.research import accounting, evaluation, planner, targets, widths
 from ahead_ldp.research.figures import tradeoffs
 
 _EXCHANGED = (0.5, 2.0)  # of epsilon, for the paper's rule
 _CURVE = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
+_WANTED = {
+    "error": "for 95 % of random ranges",
+    "range": "in the interval of a random range",
+    "code": "in the interval of a single code",
+    "quantile": "of the range in the interval of a quartile",
+}
+_COLUMN = {"error": "95 % within", "range": "± of a range", "code": "± of a code", "quantile": "± of a quartile"}
 _START_USERS, _START_EPSILON = 100_000, "1"  # where a search begins
 
 
@@ -34,6 +42,9 @@ def plan(
     target: Annotated[
         Text, option("--target", "T", "Error that 95 % of random range answers keep: 1% or 0.01.")
     ] = None,
+    meaning: Annotated[
+        Text, option("--target-kind", "K", "error; or half the interval of a range, code or quantile.")
+    ] = None,
     solve: Annotated[Text, option("--solve", "WHAT", "users, epsilon, buckets or attributes.")] = None,
     curve: Annotated[File, option("--curve", "FILE", "Draw error against epsilon: .png, .svg or .pdf.")] = None,
     delta: Annotated[
@@ -43,8 +54,8 @@ def plan(
 ) -> Shown:
     """Say what a collection would look like, and the error to expect.
 
-    The error is simulated on reference populations; no data are read. With
-    --target, the number of people or the epsilon that is left out is found.
+    Errors and intervals are simulated on reference populations; no data are
+    read. With --target, the people or the epsilon left out are found.
     """
     schema = inputs.declared_schema(declared)
     if schema is None:
@@ -52,7 +63,7 @@ def plan(
     methods = _methods(method)
     if curve is not None:
         drawing.check_format(curve, "--curve")
-    share = 0.0 if target is None else _share(target)
+    share, kind = 0.0 if target is None else _share(target), _meaning(meaning, target, curve)
     unknown = _unknown(epsilon, users, target, solve)
     if users is not None and users < 1:
         raise ValueError(f"expected users >= 1, got {users}")
@@ -61,10 +72,10 @@ def plan(
     if delta is not None:
         accounting.central_epsilon(case.epsilon, case.users, delta)  # refuses a bad delta before the long part
     evaluation.check_runs(_choose(case)[0], schema)
-    solution = None if unknown is None else targets.solve(case, unknown, share, printing.note)
+    solution = None if unknown is None else targets.solve(case, unknown, share, printing.note, kind)
     case = case if solution is None else solution.forecast.case
     planned, applied = _plan(case)
-    compared = _compare(case, methods) if len(methods) > 1 else []
+    compared = _compare(case, methods, kind) if len(methods) > 1 else []
     record = {**planned.record(), "settings": applied}
     if solution is not None:
         record["solution"] = solution.record()
@@ -75,7 +86,7 @@ def plan(
         central = accounting.central_epsilon(case.epsilon, case.users, delta)
         record["shuffled"] = {"delta": delta, "central_epsilon": central, "conditions": list(accounting.CONDITIONS)}
     if curve is not None:
-        _draw(case, share, curve)
+        _draw(case, share, curve, kind)
         record["curve"] = str(curve)
     return Shown(record, _text(planned, solution, compared, record))
 
@@ -99,6 +110,16 @@ def _unknown(epsilon: str | None, users: int | None, target: str | None, solve: 
     if set(absent) - {unknown}:
         raise ValueError(f"expected one unknown, got {' and '.join(sorted({*absent, str(unknown)}))}: give the others")
     return unknown
+
+
+def _meaning(text: str | None, target: str | None, curve: Path | None) -> targets.Meaning:
+    if text is None:
+        return "error"
+    if text not in targets.MEANINGS:
+        raise ValueError(f"expected --target-kind to be one of {', '.join(targets.MEANINGS)}, got {text!r}")
+    if target is None and curve is None:
+        raise ValueError("expected --target or --curve with --target-kind")
+    return text
 
 
 def _share(text: str) -> float:
@@ -125,13 +146,13 @@ def _plan(case: targets.Case) -> tuple[planner.Plan, str]:
     return planned, applied
 
 
-def _compare(case: targets.Case, methods: Sequence[str | None]) -> list[targets.Forecast]:
+def _compare(case: targets.Case, methods: Sequence[str | None], meaning: targets.Meaning) -> list[targets.Forecast]:
     """Forecasts of all methods that take these attributes, the least error first."""
     forecasts = []
     with progress.Bar("comparing") as bar:
         for i, method in enumerate(methods):
             try:
-                forecasts.append(targets.forecast(replace(case, method=method)))
+                forecasts.append(targets.forecast(replace(case, method=method), meaning=meaning))
             except ValueError as error:
                 printing.note(f"left out: {error}")
             bar(i + 1, len(methods))
@@ -139,18 +160,20 @@ def _compare(case: targets.Case, methods: Sequence[str | None]) -> list[targets.
 
 
 def _exchange(case: targets.Case) -> list[dict[str, Any]]:
-    """How many people give the same error at other epsilons."""
+    """How many people give the same error at other epsilons that a campaign may have."""
     others = [float(f"{case.epsilon * factor:.4g}") for factor in _EXCHANGED]
+    others = [e for e in others if limits.LEAST_NEW <= e <= limits.MOST_NEW]
     return [{"epsilon": e, "users": targets.exchange(case, e)} for e in others]
 
 
-def _draw(case: targets.Case, target: float, path: Path) -> None:
+def _draw(case: targets.Case, target: float, path: Path, meaning: targets.Meaning) -> None:
     people = sorted({max(case.users // 10, 1), case.users, case.users * 10})
     points = [(users, epsilon) for users in people for epsilon in _CURVE]
     curves: dict[int, list[targets.Forecast]] = {users: [] for users in people}
     with progress.Bar("drawing") as bar:
         for i, (users, epsilon) in enumerate(points, start=1):
-            curves[users].append(targets.forecast(replace(case, users=users, epsilon=epsilon), repeats=3))
+            point = replace(case, users=users, epsilon=epsilon)
+            curves[users].append(targets.forecast(point, repeats=3 if meaning == "error" else 1, meaning=meaning))
             bar(i, len(points))
     drawing.save(tradeoffs.plot_tradeoff(curves, target or None), path)
 
@@ -172,9 +195,10 @@ def _text(
     first = planned.predictions[0]
     title = f"Predicted error: simulated, {first.queries} random queries, {first.repeats} repetitions"
     yield from ("", Table(title, ["reference shape", "people", "MSE ± 95 %", "typical error"], rows))
+    yield from ("", _intervals(planned))
     if compared:
         body = [[f.method, percent(f.error), *(f"{x:.2e}" for x in f.mse.values())] for f in compared]
-        head = ["method", "95 % within", *(f"MSE, {shape}" for shape in compared[0].mse)]
+        head = ["method", _COLUMN[compared[0].meaning], *(f"MSE, {shape}" for shape in compared[0].mse)]
         yield from ("", Table("Methods compared, least error first", head, body))
     if first.people < planned.users:
         printing.note(f"note: the domain is too wide for more than {first.people:,} reference people")
@@ -184,9 +208,19 @@ def _text(
         printing.note("the central epsilon holds if: " + "; ".join(accounting.CONDITIONS))
 
 
+def _intervals(planned: planner.Plan) -> Table:
+    """How far the intervals that will be printed reach to either side."""
+    rows = [
+        [w.shape, *("" if (half := w.half[kind]) is None else f"±{percent(half)}" for kind in widths.KINDS)]
+        for w in planned.widths
+    ]
+    title = f"Predicted 95 % intervals, in the mean of {planned.widths[0].repeats} repetitions"
+    return Table(title, ["reference shape", "a random range", "a single code", "a quartile (of the range)"], rows)
+
+
 def _solved(solution: targets.Solution) -> str:
     value = f"{solution.value:,.0f}" if solution.unknown != "epsilon" else f"{solution.value:g}"
-    wanted = f"±{100 * solution.target:g} % for 95 % of random ranges"
+    wanted = f"±{100 * solution.target:g} % {_WANTED[solution.forecast.meaning]}"
     error = percent(solution.forecast.error)
     if solution.reached:
         return f"{solution.unknown} = {value} keeps {wanted} (simulated: {error})"

@@ -23,7 +23,7 @@ from ahead_ldp.cli.options import (
     option,
 )
 from ahead_ldp.cli.printing import Shown, Table, between, percent
-from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.device import epsilon as declared_epsilon
 from ahead_ldp.engines import progress
 from ahead_ldp.engines import runs as stored
 from ahead_ldp.research import evaluation
@@ -88,7 +88,7 @@ def query(
         cells[-1] += [percent(spread)] * shown.model + [between(row["low"], row["high"])]
         cells[-1] += [between(row["simultaneous_low"], row["simultaneous_high"])] * together
     about, notes = inputs.about(run, estimate), answers.notes(kind=kind)
-    title = f"{about['method']}, epsilon {epsilon_text(about['epsilon'])}, {about['people']:,} people"
+    title = f"{about['method']}, epsilon {declared_epsilon.epsilon_text(about['epsilon'])}, {about['people']:,} people"
     rule = answers.critical(simultaneous=True)[1] if shown.model else None
     record = {
         **about,

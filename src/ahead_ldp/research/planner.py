@@ -1,4 +1,4 @@
-"""A plan before anybody is asked: groups, waves, what a report weighs, and the error to expect.
+"""A plan before anybody is asked: groups, waves, what a report weighs, the error and the intervals to expect.
 
 What depends on the people is found by simulating the method on reference populations, said to be such. Nothing here has
 seen private data.
@@ -25,6 +25,7 @@ from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.protocol.mechanism import Mechanism, Question, axes_of
 from ahead_ldp.protocol.session import Provenance
 from ahead_ldp.research.evaluation import Spread, Task, run_trial, trial_rng, workload_rng
+from ahead_ldp.research.widths import KINDS, LEVEL, half_widths, means
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import random_workload
 
@@ -32,6 +33,7 @@ SMALL_GROUP = 100  # people; below it a group's estimate is mostly noise
 SHAPES = ("uniform", "zipf", "bumps", "heaped")
 REPEATS = 5
 QUERIES = 200
+WIDTH_REPEATS = 2  # widths scatter far less than errors
 SEED = 2021
 MOST_RECORDS = 1_000_000  # people of a reference population that is too wide for a histogram
 _ZIPF = 1.1  # AHEAD, Sec. 5.1
@@ -71,6 +73,20 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class PredictedWidths:
+    """Half the width of the intervals that would be printed, in the mean, on a reference population of this shape."""
+
+    shape: str
+    people: int
+    half: dict[str, float | None]  # by kind of question; None where the attributes have none of it
+    repeats: int = WIDTH_REPEATS
+
+    def record(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"shape": self.shape, "people": self.people, "level": LEVEL, "repeats": self.repeats, **self.half}
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a collection would look like."""
 
@@ -79,6 +95,7 @@ class Plan:
     users: int
     groups: tuple[PlannedGroup, ...]
     predictions: tuple[Prediction, ...] = ()
+    widths: tuple[PredictedWidths, ...] = ()
 
     @property
     def waves(self) -> int:
@@ -127,16 +144,17 @@ class Plan:
             "theta": None if self.theta is None else list(self.theta),
             "report_bytes": None if self.report_bytes is None else list(self.report_bytes),
             "predicted": [prediction.record() for prediction in self.predictions],
+            "widths": [widths.record() for widths in self.widths],
             "warnings": self.warnings,
         }
 
 
 def plan(mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[int, int], None] | None = None) -> Plan:
-    """Groups and questions from one run on the Zipf reference, errors from repeated runs on every reference."""
+    """Groups and questions from one run on the Zipf reference, errors and widths from repeated runs on every one."""
     if users < 1:
         raise ValueError(f"expected users >= 1, got {users}")
     laid_out = lay_out(mechanism, schema, users)
-    predictions, done = [], 0
+    predictions, widths, done = [], [], 0
     for shape in SHAPES:
         people = reference_population(shape, schema.sizes, users, shape_rng(shape))
         task = Task.of(schema, people, random_workload(schema, QUERIES, workload_rng(SEED)))
@@ -147,7 +165,19 @@ def plan(mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[i
             if progress:
                 progress(done, len(SHAPES) * REPEATS)
         predictions.append(Prediction(shape, people.n, Spread.of(errors)))
-    return replace(laid_out, predictions=tuple(predictions))
+        widths.append(predict_widths(mechanism, schema, shape, people))
+    return replace(laid_out, predictions=tuple(predictions), widths=tuple(widths))
+
+
+def predict_widths(mechanism: Mechanism, schema: Schema, shape: str, people: Population) -> PredictedWidths:
+    """What intervals would reach on a reference population, by the kind of question."""
+    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    shares = reference_shares(shape, schema.sizes)
+    for repetition in range(WIDTH_REPEATS):
+        estimate = run_simulation(mechanism, schema, people, _trial_rng(mechanism, repetition))
+        for kind in KINDS:
+            found[kind] += half_widths(estimate, shares, kind, SEED).tolist()
+    return PredictedWidths(shape, people.n, means(found))
 
 
 def lay_out(mechanism: Mechanism, schema: Schema, users: int) -> Plan:
@@ -180,15 +210,20 @@ def reference_population(shape: str, sizes: Sequence[int], users: int, rng: Gene
     a third round to a sixteenth of the domain. A domain too wide for a histogram is filled with at most a million
     people.
     """
-    if shape not in SHAPES:
-        raise ValueError(f"expected a shape among {', '.join(SHAPES)}, got {shape!r}")
-    margins = [_margin(shape, size) for size in sizes]
+    margins = reference_shares(shape, sizes)
     if prod(sizes) <= MOST_CELLS:
         joint: Floats = reduce(np.multiply.outer, margins)
         return Population.of_histogram(rng.multinomial(users, joint.reshape(-1)).reshape(tuple(sizes)))
     n = min(users, MOST_RECORDS)
     columns = [rng.choice(p.size, size=n, p=p) for p in margins]
     return Population.of_records(np.stack(columns, axis=1), sizes)
+
+
+def reference_shares(shape: str, sizes: Sequence[int]) -> list[Floats]:
+    """The shares of the codes of each attribute, from which the people of a shape are drawn."""
+    if shape not in SHAPES:
+        raise ValueError(f"expected a shape among {', '.join(SHAPES)}, got {shape!r}")
+    return [_margin(shape, size) for size in sizes]
 
 
 def _margin(shape: str, size: int) -> Floats:

@@ -1,8 +1,9 @@
 """From a target to a plan: the error to expect, and how many people, which epsilon, how fine, how many attributes.
 
-Errors are simulated on the reference populations of `planner`; the error of a plan is that of the least favourable
-one. So that one number says what people mean by "plus or minus 1 % at 95 %", it is the absolute error that 95 % of
-random range answers stay within.
+All is simulated on the reference populations of `planner`; what counts is the least favourable one. A target is about
+one of four sizes, the ``Meaning`` of a forecast. "error": the absolute error that 95 % of random range answers stay
+within. "range", "code" and "quantile": half the width, in the mean, of the intervals that will be printed for random
+ranges, for single codes and for quartiles (as a share of the attribute's range).
 """
 
 from __future__ import annotations
@@ -10,24 +11,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import exp, log
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.device.epsilon import LEAST_NEW, MOST_NEW, epsilon_text
 from ahead_ldp.engines.simulation import run_simulation
 from ahead_ldp.research.evaluation import Task, choose, trial_rng, workload_rng
-from ahead_ldp.research.planner import QUERIES, SEED, SHAPES, reference_population, shape_rng
+from ahead_ldp.research.planner import (
+    QUERIES,
+    SEED,
+    SHAPES,
+    WIDTH_REPEATS,
+    reference_population,
+    reference_shares,
+    shape_rng,
+)
+from ahead_ldp.research.widths import half_widths
 from ahead_ldp.schema.attributes import as_schema, codes
 from ahead_ldp.schema.workloads import random_workload
 
 Unknown = Literal["users", "epsilon", "buckets", "attributes"]
+Meaning = Literal["error", "range", "code", "quantile"]
 Progress = Callable[[str], None]
 
 UNKNOWNS: tuple[Unknown, ...] = ("users", "epsilon", "buckets", "attributes")
+MEANINGS: tuple[Meaning, ...] = get_args(Meaning)
 LEVEL = 0.95
-MOST_USERS, MOST_EPSILON = 10**9, 16.0
+MOST_USERS = 10**9
 MOST_BUCKETS, MOST_ATTRIBUTES = 4096, 10
 _REPEATS = 6
 _CLOSE = 1.05  # a bracket this narrow is an answer: repetitions are noisier than that
@@ -47,16 +59,17 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The error to expect of a case, over random ranges, on each reference population."""
+    """The error or the intervals to expect of a case on each reference population."""
 
     case: Case
     method: str
-    mse: dict[str, float]  # by shape
-    errors: dict[str, float]  # by shape: 95 % of the answers are within this
+    mse: dict[str, float]  # by shape, over random ranges
+    errors: dict[str, float]  # by shape: the size that ``meaning`` names
+    meaning: Meaning = "error"
 
     @property
     def error(self) -> float:
-        """On the least favourable shape, 95 % of random range answers are within this of the truth."""
+        """The size on the least favourable shape."""
         return max(self.errors.values())
 
     def record(self) -> dict[str, Any]:
@@ -68,6 +81,7 @@ class Forecast:
             "epsilon": self.case.epsilon,
             "sizes": list(self.case.schema.sizes),
             "level": LEVEL,
+            "meaning": self.meaning,
             "error": self.error,
             "by_shape": {s: {"mse": self.mse[s], "error": self.errors[s]} for s in self.mse},
         }
@@ -94,20 +108,34 @@ class Solution:
         return {**head, "forecast": self.forecast.record(), "tried": [f.record() for f in self.tried]}
 
 
-def forecast(case: Case, repeats: int = _REPEATS, shapes: Iterable[str] = SHAPES) -> Forecast:
-    """Simulate the case on the reference populations."""
+def forecast(
+    case: Case, repeats: int | None = None, shapes: Iterable[str] = SHAPES, meaning: Meaning = "error"
+) -> Forecast:
+    """Simulate the case on the reference populations; ``repeats`` left out are six for errors, two for widths."""
+    if meaning not in MEANINGS:
+        raise ValueError(f"expected meaning to be one of {', '.join(MEANINGS)}, got {meaning!r}")
     mechanism, _ = choose(case.method, case.schema, epsilon_text(case.epsilon), case.users, case.settings)
     workload = random_workload(case.schema, QUERIES, workload_rng(SEED))
-    mse, errors = {}, {}
+    mse, sizes = {}, {}
     for shape in shapes:
         people = reference_population(shape, case.schema.sizes, case.users, shape_rng(shape))
-        task, distances = Task.of(case.schema, people, workload), []
-        for k in range(repeats):
+        task, distances, widths = Task.of(case.schema, people, workload), [], list[float]()
+        for k in range(repeats or (_REPEATS if meaning == "error" else WIDTH_REPEATS)):
             estimate = run_simulation(mechanism, case.schema, people, trial_rng(SEED, mechanism.name, case.epsilon, k))
             distances.append(estimate.answer(workload, errors=False).values - task.truth)
+            if meaning != "error":
+                shares = reference_shares(shape, case.schema.sizes)
+                widths += half_widths(estimate, shares, meaning, SEED).tolist()
         distance = np.abs(np.stack(distances))
-        mse[shape], errors[shape] = float(np.mean(distance**2)), float(np.quantile(distance, LEVEL))
-    return Forecast(case, mechanism.name, mse, errors)
+        mse[shape] = float(np.mean(distance**2))
+        sizes[shape] = float(np.quantile(distance, LEVEL) if meaning == "error" else _mean(widths, meaning))
+    return Forecast(case, mechanism.name, mse, sizes, meaning)
+
+
+def _mean(widths: list[float], meaning: Meaning) -> float:
+    if not widths:
+        raise ValueError(f"expected attributes with several ordered codes for a target of meaning {meaning}, got none")
+    return float(np.mean(widths))
 
 
 def exchange(case: Case, epsilon: float) -> int:
@@ -115,7 +143,9 @@ def exchange(case: Case, epsilon: float) -> int:
     return round(case.users * (case.epsilon / epsilon) ** 2)
 
 
-def solve(case: Case, unknown: Unknown, target: float, progress: Progress | None = None) -> Solution:
+def solve(
+    case: Case, unknown: Unknown, target: float, progress: Progress | None = None, meaning: Meaning = "error"
+) -> Solution:
     """The unknown that keeps the target; the case's own value of it is where the search begins.
 
     The fewest people or the smallest epsilon, to about 5 %; the most buckets (a power of two, of every attribute) or
@@ -129,7 +159,7 @@ def solve(case: Case, unknown: Unknown, target: float, progress: Progress | None
 
     def look(case: Case) -> Forecast:
         """Forecast and remember."""
-        tried.append(forecast(case))
+        tried.append(forecast(case, meaning=meaning))
         if progress:
             progress(f"{unknown} {_value(case, unknown):g}: within {100 * tried[-1].error:.2f} points")
         return tried[-1]
@@ -145,7 +175,9 @@ def solve(case: Case, unknown: Unknown, target: float, progress: Progress | None
 
 def _continuous(case: Case, unknown: Unknown, target: float, look: Callable[[Case], Forecast]) -> Forecast | None:
     """Errors fall like 1 / (sqrt(N) epsilon): leap by that rule until the target lies between, then close in."""
-    power, least, most = (2.0, 1.0, float(MOST_USERS)) if unknown == "users" else (1.0, 0.001, MOST_EPSILON)
+    power, least, most = (
+        (2.0, 1.0, float(MOST_USERS)) if unknown == "users" else (1.0, float(LEAST_NEW), float(MOST_NEW))
+    )
     x, below, above, best = _value(case, unknown), least, most, None
     at_below, at_above = 0.0, 0.0
     for _ in range(_MOST_STEPS):

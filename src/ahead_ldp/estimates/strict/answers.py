@@ -12,7 +12,7 @@ import numpy as np
 from ahead_ldp.estimates.bands import bonferroni_quantile, pointwise_quantile
 from ahead_ldp.estimates.strict.bounds import Bounds, Evidence, Interval
 from ahead_ldp.estimates.strict.functionals import Attributes, Functional, Shares
-from ahead_ldp.schema.arrays import Floats
+from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.workloads import Workload
 
 
@@ -110,7 +110,8 @@ class StrictAnswers:
                 joined = bounds.at(max(z, bonferroni_quantile(count if simultaneous else parts, level)))
                 ends = [part.bounds(-joined[count:], joined[:count]) for part in plan]
                 low[i], high[i] = np.sum(ends, axis=0)
-        return np.clip(low, 0.0, 1.0) + 0.0, np.clip(high, 0.0, 1.0)  # never -0
+        unsure = np.array([not isinstance(plan, _Known) for plan in plans], bool)
+        return _at_least_one(low, high, unsure, self.evidence.origin.people)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +160,15 @@ class StrictSums:
         return float(np.where(row > 0, row * low, row * high).sum()), float(
             np.where(row > 0, row * high, row * low).sum()
         )
+
+
+def _at_least_one(low: Floats, high: Floats, unsure: Bools, people: int) -> Interval:
+    """Intervals within [0, 1]; where bounds meet or cross by a rare chance, they are parted by a person's share."""
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    low, high = np.clip(low, 0.0, 1.0) + 0.0, np.clip(high, 0.0, 1.0)  # never -0
+    person = 1 / max(people, 1)
+    short = unsure & (high - low < person)
+    return np.where(short, np.maximum(low - person, 0.0), low), np.where(short, np.minimum(high + person, 1.0), high)
 
 
 def _places(mask: Any) -> Attributes:

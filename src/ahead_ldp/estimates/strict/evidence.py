@@ -224,7 +224,7 @@ class GridGround(Ground):
         rows, labels, before = list[Rows](), [np.empty(0, np.int64)], 0
         for source in self.sources:
             some, label = source.rows(atoms)
-            rows.append(some)
+            rows += [some] if some.y.size else []
             labels.append(np.where(label < 0, -1, label + before))
             before += some.y.size
         lo = np.stack([x.reshape(-1) for x in np.meshgrid(*(b[:-1] for b in atoms), indexing="ij")], axis=1)

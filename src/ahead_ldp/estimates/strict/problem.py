@@ -78,7 +78,8 @@ class Problem:
     def pilot(self) -> Floats:
         """A distribution near the reports, by all of them; (d,)."""
         own, other, _ = self._coefficients
-        variance = own * np.clip(self.y, 0.0, 1.0) + other
+        one = np.repeat(self._pairs[2], self._sizes)  # person: a row that nobody was counted in has a variance too
+        variance = own * np.clip(self.y, one, 1.0) + other
         cone = Cone.of(self._information(variance) + np.diag(_PRIOR / self.even))  # S11
         return self._mixed(cone.nearest(self.matrix.T @ (self.y / variance) + _PRIOR))
 
@@ -124,7 +125,21 @@ class Problem:
         weights += np.repeat(shifts, self._sizes, axis=2)
         centre = np.einsum("kqr,kr->q", weights, values) + slack.sum(axis=0) - shifts.sum(axis=(0, 2))
         squares = self.squares(weights.reshape(flat.shape)).reshape(_FOLDS, -1).mean(axis=0)  # S13
-        return Ends(centre / _FOLDS, np.sqrt(np.maximum(squares, 0.0)), weights)
+        error, one = np.sqrt(np.maximum(squares, 0.0)), z * self._one_person(weights)
+        return Ends(centre / _FOLDS, np.sqrt(error**2 + error * one + one**2), weights)
+
+    def _one_person(self, weights: Floats) -> Floats:  # (folds, q, r) -> (q,)
+        """How far one person more or less moves ``weights @ y``: what is rarer than that, no variance has seen.
+
+        For a count k of a few people the bound is then k + z^2 and a little more, as an exact one would be.
+        """
+        if not self.rows:
+            return np.zeros(weights.shape[1])
+        highest = np.maximum.reduceat(weights, self._starts, axis=2)
+        lowest = np.minimum.reduceat(weights, self._starts, axis=2)
+        cells = [rows.sums or rows.least is not None for rows in self.rows]
+        apart = np.where(cells, highest - lowest, 2 * np.maximum(highest, -lowest)) * self._pairs[2]
+        return np.asarray(apart.mean(axis=0).max(axis=1))
 
     def squares(self, weights: Floats) -> Floats:  # (q, r) -> (q,)
         """The variance of ``weights @ y`` with the chance of who fell into which group (S2, S6)."""
@@ -132,7 +147,7 @@ class Problem:
         total, mean = self._group(weights * members), self._group(weights * (self.matrix @ f))
         square = weights**2 @ (own * (np.abs(self.matrix) @ f) + other)
         square += total**2 @ shared + 2 * (total * mean) @ tied - mean**2 @ one  # S2
-        if self.people is None:
+        if not self.people:  # not known yet, or nobody has answered
             return np.asarray(square)
         h = weights @ self.matrix
         return np.asarray(square - (h**2 @ f - (h @ f) ** 2) / self.people)  # S6
@@ -146,7 +161,7 @@ class Problem:
             crossed = (total * tied) @ mean.T
             result += (weights * diagonal) @ weights.T + (total * shared) @ total.T
             result += crossed + crossed.T - (mean * one) @ mean.T
-            if self.people is not None:
+            if self.people:
                 h = weights @ self.matrix
                 result -= ((h * f) @ h.T - np.multiply.outer(h @ f, h @ f)) / self.people  # S6
         return result / _FOLDS

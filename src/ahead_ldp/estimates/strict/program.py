@@ -131,6 +131,8 @@ def _exchange(zero: Bools, at: Ints, multipliers: Floats, x: Floats) -> bool:
     wrong = (x < -_TOUCH) & ~zero
     wrong[at[multipliers < 0]] = True
     zero ^= wrong
+    if zero.all():  # somebody is somewhere
+        zero[np.argmax(x)] = False
     return bool(wrong.any())
 
 

@@ -87,6 +87,14 @@ class PairsEstimate(Estimate):
         return max((p.table.size for p in self.pairs.values()), default=1)
 
     def _boxes(self, attributes: tuple[int, ...], boxes: Floats, errors: bool) -> tuple[Floats, Floats, Bools]:
+        """Answers to boxes that restrict some attributes; inside the only code of an attribute people are even."""
+        asked = tuple(a for a in attributes if a in self.margins)
+        alone = [a for a in attributes if a not in self.margins]
+        inside = np.prod(boxes[:, alone, 1] - boxes[:, alone, 0], axis=1)
+        values, variance, marked = self._asked(asked, boxes, errors)
+        return values * inside, variance * inside**2, marked | (inside < 1)
+
+    def _asked(self, attributes: tuple[int, ...], boxes: Floats, errors: bool) -> tuple[Floats, Floats, Bools]:
         k = len(boxes)
         if not attributes:
             return np.ones(k), np.zeros(k), np.zeros(k, bool)

@@ -1,4 +1,4 @@
-"""The price of privacy as a picture: predicted error against epsilon, a curve for each number of people."""
+"""The price of privacy as a picture: predicted error, or width, against epsilon, a curve for each number of people."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from ahead_ldp.research.targets import LEVEL, Forecast
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_SIZES = {
+    "error": f"error in points that {100 * LEVEL:g} % of\nrandom range answers stay within",
+    "range": "half the width of intervals of\nrandom ranges, in points",
+    "code": "half the width of intervals of\nsingle codes, in points",
+    "quantile": "half the width of intervals of\nquartiles, in hundredths of the range",
+}
 _MARKS = ((BLUE, "o"), (VERMILLION, "s"), (GREEN, "^"), (PURPLE, "D"))
 
 
@@ -34,8 +40,8 @@ def plot_tradeoff(curves: Mapping[int, Sequence[Forecast]], target: float | None
     ax.set_xticks([], minor=True)
     ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     ax.set_xlabel("ε")
-    ax.set_ylabel(f"error in points that {100 * LEVEL:g} % of\nrandom range answers stay within")
     method = next(iter(curves.values()))[0]
+    ax.set_ylabel(_SIZES[method.meaning])
     sizes = " x ".join(str(size) for size in method.case.schema.sizes)
     ax.set_title(f"{method.method}, {sizes} codes, least favourable reference shape", fontsize=10)
     ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
