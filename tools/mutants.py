@@ -44,6 +44,7 @@ ALSO = {
         "tests/test_api.py",
         "tests/mechanisms/hierarchy",
         "tests/mechanisms/ahead",
+        "tests/mechanisms/grids",
     ],
 }
 PRELOADED = ("numpy", "scipy.optimize", "scipy.special", "scipy.stats", "pytest", "cryptography.fernet")
