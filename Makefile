@@ -38,7 +38,7 @@ rings: system  ## run the suite and record in tests/slow.tsv which tests are slo
 
 coverage: $(STAMP)  ## the branches that the fast tests reach, with a floor
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -n auto --maxprocesses 4 --dist loadgroup -m "not slow and not soak and not bench"
+	@$(BIN)/coverage run -m pytest -q -m "not slow and not soak and not bench"
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 

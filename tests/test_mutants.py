@@ -51,4 +51,5 @@ def test_a_sample_is_that_of_its_seed_and_of_all_rooms():
 
 def test_tests_of_a_module_come_first():
     stages = mutants.tests_of(FILE, mutants.ROOT)
-    assert stages[:2] == [["tests/device/test_words.py"], ["tests/device"]]
+    own = ["tests/device/test_words.py"]
+    assert stages == [(mutants.FAST, own), (mutants.FAST, ["tests/device"]), (mutants.SLOW, own)]

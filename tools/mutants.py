@@ -1,8 +1,9 @@
 """Mutants: small mistakes put into the code at random, and whether the tests find them.
 
 `python -m tools.mutants` copies the tree, changes one expression at a time (a comparison, a sign, a constant, a
-condition, a result) and runs the tests of the changed module, then those of its room, until one fails. What no test
-found is printed as a diff: a test is missing, or the mutant does the same as the code and belongs in docs/proofs.md.
+condition, a result) and runs the fast tests of the changed module, then those of its room, then the module's slow ones,
+until one fails. What no test found is printed as a diff: a test is missing, or the mutant does the same as the code and
+belongs in docs/proofs.md.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ ALSO = {
         "tests/test_api.py",
         "tests/mechanisms/hierarchy",
         "tests/mechanisms/ahead",
+        "tests/mechanisms/grids",
     ],
 }
 PRELOADED = ("numpy", "scipy.optimize", "scipy.special", "scipy.stats", "pytest", "cryptography.fernet")
@@ -55,6 +57,7 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Pow: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
 MOST_MEMORY = 8 * 2**30  # of a run: a mutant may ask for arrays without end
+FAST, SLOW = "not slow and not soak and not bench", "slow and not soak and not bench"
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum"}
 
 
@@ -161,22 +164,23 @@ def sample(rooms: list[str], count: int, seed: int) -> list[Mutant]:
 # Running.
 
 
-def tests_of(path: Path, tree: Path) -> list[list[str]]:
-    """Names of tests in the order in which they are run: of the module, of its room, of those that use it."""
+def tests_of(path: Path, tree: Path) -> list[tuple[str, list[str]]]:
+    """Rings and names of tests in the order in which they are run: of the module, its room, those that use it."""
     room, noun = path.parts[2], path.stem if path.stem != "__init__" else path.parent.name
     folder = tree / "tests" / room
     own = sorted(str(p.relative_to(tree)) for p in folder.rglob(f"test_{noun}*.py"))
-    stages = [own, [f"tests/{room}"], [name for name in ALSO.get(room, []) if (tree / name).exists()]]
-    return [stage for stage in stages if stage]
+    others = [name for name in ALSO.get(room, []) if (tree / name).exists()]
+    stages = [(FAST, own), (FAST, [f"tests/{room}"]), (FAST, others), (SLOW, own)]
+    return [(ring, names) for ring, names in stages if names]
 
 
-def run_tests(tree: Path, names: list[str], seconds: float) -> str | None:
+def run_tests(tree: Path, names: list[str], seconds: float, ring: str = FAST) -> str | None:
     """How the tests failed, in a forked process that has the large packages loaded; None if they passed."""
     child = os.fork()
     if child == 0:
         code = 70
         try:
-            code = _in_the_child(tree, names)
+            code = _in_the_child(tree, names, ring)
         except BaseException as error:
             os.write(2, f"{error!r}\n".encode())
         os._exit(code)
@@ -195,7 +199,7 @@ def run_tests(tree: Path, names: list[str], seconds: float) -> str | None:
     return "time"
 
 
-def _in_the_child(tree: Path, names: list[str]) -> int:
+def _in_the_child(tree: Path, names: list[str], ring: str) -> int:
     os.setsid()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     os.chdir(tree)
@@ -208,7 +212,6 @@ def _in_the_child(tree: Path, names: list[str]) -> int:
     os.dup2(sink, 2)
     import pytest
 
-    ring = "not slow and not soak and not bench"
     return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--no-header", "-m", ring, *names]))
 
 
@@ -220,8 +223,8 @@ def found_by(mutant: Mutant, tree: Path, seconds: float) -> str | None:
         compiled.unlink()
     target.write_bytes(mutant.apply(before))
     try:
-        for names in tests_of(mutant.path, tree):
-            if (outcome := run_tests(tree, names, seconds)) is not None:
+        for ring, names in tests_of(mutant.path, tree):
+            if (outcome := run_tests(tree, names, seconds, ring)) is not None:
                 return f"{names[0]}: {outcome}"
     finally:
         target.write_bytes(before)
@@ -230,9 +233,9 @@ def found_by(mutant: Mutant, tree: Path, seconds: float) -> str | None:
 
 def check_whole(chosen: list[Mutant], tree: Path, seconds: float) -> None:
     """The tests that are to find the mutants pass without one."""
-    stages = {tuple(names) for mutant in chosen for names in tests_of(mutant.path, tree)}
-    for names in sorted(stages):
-        if (outcome := run_tests(tree, list(names), seconds)) is not None:
+    stages = {(ring, tuple(names)) for mutant in chosen for ring, names in tests_of(mutant.path, tree)}
+    for ring, names in sorted(stages):
+        if (outcome := run_tests(tree, list(names), seconds, ring)) is not None:
             raise RuntimeError(f"{' '.join(names)} fail without a mutant: {outcome}")
 
 

@@ -133,6 +133,10 @@ def test_mean_does_not_depend_on_how_it_is_summed(consistent):
     assert estimate.mean().number == pytest.approx(estimate.shares @ np.arange(5, 41))
     values = np.arange(5, 41)
     assert estimate.mean().standard_error == pytest.approx(np.sqrt(values @ estimate.covariance @ values), rel=1e-6)
+    found = estimate.mean()
+    assert found.interval(0.9) == pytest.approx(
+        (found.number - 1.645 * found.spread, found.number + 1.645 * found.spread), rel=1e-4
+    )
 
 
 def test_linear_beyond_the_limit_takes_neighbours_together():

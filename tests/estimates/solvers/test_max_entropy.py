@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ahead_ldp.estimates.solvers.max_entropy import attributes_of, block_map, solve, weighted_update
+from ahead_ldp.estimates.solvers.max_entropy import BLOCKS, attributes_of, block_map, solve, weighted_update
 from tests.reference import in_out_cells as slow
 from tests.reference.feasibility import features, fitted, is_feasible
 
@@ -133,6 +133,10 @@ def test_features_and_blocks_are_those_of_the_cells(q):
     )
     exact = blocks_of(f, q)
     np.testing.assert_allclose(fitted(exact, np.full(exact.shape[1], 1e-4)), exact, atol=1e-9)
+
+
+def test_the_order_of_blocks_is_that_of_the_cells_of_a_pair():
+    assert tuple(map(tuple, slow.cells(2))) == BLOCKS
 
 
 def _pairs_first(f: np.ndarray, q: int) -> np.ndarray:
