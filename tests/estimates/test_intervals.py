@@ -207,20 +207,27 @@ def test_quantile_intervals_invert_the_band():
 
 
 def test_quantile_intervals_hold_the_truth():
-    """Quartiles of 200 runs: each within its interval as often as it should, and all three within the joint ones."""
+    """Quartiles of 200 runs: each within its interval as often as it should, and all three within the joint ones.
+
+    The model's intervals are about the place where a straight line inside a code crosses the level, strict ones about
+    the code itself, which is the whole number that people read.
+    """
     schema, histogram, levels = schema_of(64), tent(64, 100_000), [0.25, 0.5, 0.75]
     curve = np.append(0, np.cumsum(histogram)) / histogram.sum()
     truth, rng, runs = np.interp(levels, curve, np.arange(65)), np.random.default_rng(11), 200
-    inside, together = [], []
+    inside, together, strict = [], [], []
     for _ in range(runs):
         mechanism = Flat(epsilon=1.0, non_negative=False)
         estimate = run_simulation(mechanism, schema, Population.of_histogram(histogram), rng)
         found = estimate.quantiles(levels=levels)
-        low, high = (end for end in found._ends(LEVEL, False))
+        low, high = (end for end in found._ends(LEVEL, False, "model"))
         inside.append((low - 1e-9 <= truth) & (truth <= high + 1e-9))
-        low, high = (end for end in found._ends(LEVEL, True))
+        low, high = (end for end in found._ends(LEVEL, True, "model"))
         together.append(((low - 1e-9 <= truth) & (truth <= high + 1e-9)).all())
+        low, high = found.interval(LEVEL, kind="strict")
+        strict.append((low <= np.floor(truth)) & (np.floor(truth) <= high))
     assert 0.91 < np.mean(inside) < 0.995
+    assert np.mean(strict) > LEVEL - 0.02
     assert np.mean(together) > LEVEL - 4 * sqrt(LEVEL * (1 - LEVEL) / runs)
     frame = found.to_frame("dict")
     assert list(frame)[3:7] == ["low", "high", "simultaneous_low", "simultaneous_high"]

@@ -86,7 +86,7 @@ def test_centres_are_of_the_values_inside():
         (declare.real("a", 0, 1e6, 4), 123456.7, "123,457"),
         (declare.integer("a", 0, 99), 31.0, "31"),
         (declare.date("a", "2020-01-01", "2020-12-31"), 18322.0, "2020-03-01"),
-        (declare.time("a", "00:00", "23:59:59"), 3600.0 * 8.5, "8:30:00"),
+        (declare.time("a", "00:00", "23:59:59"), 3600.0 * 8.5, "08:30:00"),
         (declare.ordered("a", ["S", "M"]), 1.4, "M"),
     ],
 )

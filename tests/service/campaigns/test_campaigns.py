@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from ahead_ldp.device.canonical import parse_canonical
+from ahead_ldp.estimates.answers import STRICT_NOTE, model_note
 from ahead_ldp.service.campaigns.closing import Closer
 from ahead_ldp.service.campaigns.directory import Directory
 from ahead_ldp.service.campaigns.jobs import Jobs
@@ -73,6 +74,31 @@ def test_a_campaign_runs_to_its_end_and_answers(service):
     assert results["complete"]
     assert len(results["screens"]) == 4
     assert results["manipulation"]["group_can_be_chosen"]
+
+
+def test_intervals_are_strict_unless_the_models_are_asked_for_and_few_unless_more_are(service):
+    campaign = service.opened(attributes=["age=integer,0,199"], method={"name": "ahead"}, minimum=1, users=1000)
+    service.run(campaign, [{"age": i % 100} for i in range(300)])
+    asked = {"queries": ["age in 3..70"], "cdf": ["age"], "histograms": [{"attribute": "age"}], "means": ["age"]}
+    at = f"/campaigns/{campaign}"
+    strict = service.call("POST", f"{at}/queries", "analyst", json=asked).json()
+    model = service.call("POST", f"{at}/queries", "analyst", json={**asked, "intervals": "model"}).json()
+    assert (strict["intervals"], model["intervals"]) == ("strict", "model")
+    estimate = service.service.directory.estimate(campaign)
+    for found in (strict, model):
+        low, high = estimate.ask("age in 3..70").interval(kind=found["intervals"])
+        assert [found["queries"][0][end] for end in ("low", "high")] == [low[0], high[0]]
+        assert found["means"]["age"]["low"] == estimate.mean().interval(kind=found["intervals"])[0]
+        assert (len(found["cdf"]["age"]), len(found["histograms"]["age"])) == (64, 64)
+    assert STRICT_NOTE in strict["notes"]
+    assert model_note(estimate.assumption) in model["notes"]
+    assert STRICT_NOTE not in model["notes"]
+    more = {"histograms": [{"attribute": "age", "bins": 100}], "intervals": "model"}
+    assert len(service.call("POST", f"{at}/queries", "analyst", json=more).json()["histograms"]["age"]) == 100
+    results = service.call("GET", f"{at}/results?intervals=model", "analyst").json()
+    assert results["attributes"][0]["histogram"] == estimate.histogram("age", 64).records(kind="model")
+    assert service.call("GET", f"{at}/results", "analyst").json()["intervals"] == "strict"
+    assert service.call("GET", f"{at}/results?intervals=narrow", "analyst").status_code == 400
 
 
 def test_results_come_only_from_closed_waves(service):
