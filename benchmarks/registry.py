@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks import ahead, batch, devices, growth, imports, methods, oracles, peers, service, stores
+from benchmarks import ahead, batch, devices, growth, imports, intervals, methods, oracles, peers, service, stores
 from benchmarks.measuring import Section, Sizes
 
 BENCHMARKS: dict[str, Callable[[Sizes], Section]] = {
@@ -13,6 +13,7 @@ BENCHMARKS: dict[str, Callable[[Sizes], Section]] = {
     "ahead": ahead.run,
     "growth": growth.run,
     "methods": methods.run,
+    "intervals": intervals.run,
     "devices": devices.run,
     "imports": imports.run,
     "batch": batch.run,

@@ -13,6 +13,7 @@ from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.bands import (
     bonferroni_quantile,
+    largest_of,
     largest_quantile,
     normal_draws,
     pointwise_quantile,
@@ -51,6 +52,14 @@ def test_independent_errors_need_sidaks_constant_and_equal_ones_the_pointwise():
 def test_errors_of_size_zero_do_not_count():
     draws = np.random.default_rng(2).standard_normal((2000, 3)) * [1.0, 0.0, 0.0]
     assert largest_quantile(draws, np.array([1.0, 0.0, 0.0]), LEVEL) == pointwise_quantile(LEVEL)
+
+
+@pytest.mark.parametrize("bounds", [2, 3, 5, 40])
+def test_independent_bounds_need_sidaks_constant_of_one_side(bounds):
+    sidak = NormalDist().inv_cdf(LEVEL ** (1 / bounds))
+    least = pointwise_quantile(LEVEL)  # two bounds are one interval
+    assert largest_of(np.eye(bounds), LEVEL, 40_000) == pytest.approx(max(sidak, least), rel=0.01)
+    assert largest_of(np.ones((bounds, bounds)), LEVEL) == least
 
 
 @pytest.mark.parametrize("rank", [1, 3, 6])

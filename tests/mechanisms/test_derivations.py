@@ -7,13 +7,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MECHANISMS = ROOT / "src" / "ahead_ldp" / "mechanisms"
-LABEL = re.compile(r"\b[AF]\d{1,2}\b")
+STRICT = MECHANISMS.parent / "estimates" / "strict"
+LETTERS = "AFS"  # adaptive, fused, strict intervals
+LABEL = re.compile(rf"\b[{LETTERS}]\d{{1,2}}\b")
 
 
 def labels_on_pages(folder: Path = ROOT / "docs" / "derivations") -> list[str]:
     """A formula begins a paragraph with its label in bold."""
     texts = [page.read_text("utf-8") for page in sorted(folder.glob("*.md"))]
-    return [label for text in texts for label in re.findall(r"^\*\*([AF]\d{1,2})\.\*\*", text, re.MULTILINE)]
+    return [label for text in texts for label in re.findall(rf"^\*\*([{LETTERS}]\d{{1,2}})\.\*\*", text, re.MULTILINE)]
 
 
 def comments(source: str) -> dict[int, str]:
@@ -27,7 +29,8 @@ def cited(source: str) -> set[str]:
 
 
 def test_every_label_in_the_code_is_derived_and_every_derivation_is_in_the_code():
-    files = [path for family in ("adaptive", "fused") for path in (MECHANISMS / family).glob("*.py")]
+    folders = MECHANISMS / "adaptive", MECHANISMS / "fused", STRICT
+    files = [path for folder in folders for path in folder.glob("*.py")]
     in_code = set.union(*(cited(path.read_text("utf-8")) for path in [*files, MECHANISMS / "grain.py"]))
     pages = labels_on_pages()
     assert sorted(in_code - set(pages)) == [], "cited, and on no page"
@@ -36,11 +39,12 @@ def test_every_label_in_the_code_is_derived_and_every_derivation_is_in_the_code(
 
 def test_labels_are_numbered_in_order_without_gaps():
     pages = labels_on_pages()
-    for letter in "AF":
+    for letter in LETTERS:
         numbers = sorted(int(label[1:]) for label in pages if label[0] == letter)
+        assert numbers
         assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_labels_are_found_in_comments_alone():
-    source = 'x = "A1"  # A2: so\n# and (choice F3)\ny = "F44"\n'
-    assert cited(source) == {"A2", "F3"}
+    source = 'x = "A1"  # A2: so\n# and (choice F3)\ny = "F44"  # S12, not SS2\n'
+    assert cited(source) == {"A2", "F3", "S12"}

@@ -46,9 +46,10 @@ def largest_of(correlation: Floats, level: float, draws: int = 4000) -> float:  
 
     The two ends of one interval are bounds. Between the pointwise quantile of an interval and Bonferroni's.
     """
-    least, most = pointwise_quantile(level), bonferroni_quantile(max(len(correlation) // 2, 1), level)
+    least = pointwise_quantile(level)
     if len(correlation) <= 2:
         return least
+    most = pointwise_quantile(1 - 2 * (1 - level) / len(correlation))  # each bound has one side
     drawn = float(np.quantile(normal_draws(correlation, draws).max(axis=1), level))
     return min(max(drawn, least), most)
 

@@ -44,7 +44,7 @@ class _Joined:
         least = sides.sum() - (sides.size - 1)
         for a, b, place in self.pairs:
             others = np.delete(sides, [a, b])
-            least = max(least, low[place] + others.sum() - others.size)
+            least = max(least, low[place] + others.sum() - others.size)  # S21
         return max(0.0, float(least)), most
 
 

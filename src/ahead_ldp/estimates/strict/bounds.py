@@ -20,7 +20,7 @@ from ahead_ldp.schema.arrays import Floats
 Interval = tuple[Floats, Floats]
 
 _Z = 1.959964  # weights are best for this critical value, and valid for every one
-_TOGETHER = 256  # functionals whose joint law is worked out; more are taken in blocks, whose risks add up
+_TOGETHER = 256  # functionals whose joint law is worked out; more are taken in blocks, whose risks add up (S20)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Bounds:
         """The critical value with which all bounds hold at once: errors of different grounds count as independent."""
         some = np.flatnonzero(self.error > 0)
         parts = np.array_split(some, max(1, -(-some.size // (2 * _TOGETHER))))
-        return max(self._critical(part.tolist(), 1 - (1 - level) / len(parts)) for part in parts)
+        return max(self._critical(part.tolist(), 1 - (1 - level) / len(parts)) for part in parts)  # S20
 
     def _critical(self, some: Sequence[int], level: float) -> float:
         correlation = np.zeros((len(some), len(some)))
@@ -50,7 +50,7 @@ class Bounds:
             rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
             correlation[np.ix_(mine, mine)] = rows @ rows.T
         np.fill_diagonal(correlation, 1.0)
-        return largest_of(correlation, level)
+        return largest_of(correlation, level)  # S20
 
 
 @dataclass(frozen=True, eq=False)

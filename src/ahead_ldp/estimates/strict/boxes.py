@@ -94,7 +94,7 @@ class BoxGround(Ground):
             np.minimum.at(least, cell, share)
             np.maximum.at(most, cell, share)
             whole = is_open & ((least >= 1 - 1e-9) | (most <= 1e-9))[cell]
-            key[whole] = next_key + cell[whole]
+            key[whole] = next_key + cell[whole]  # S15
             is_open &= ~whole
             next_key += source.partition.cells
         return np.unique(key, return_inverse=True)[1].reshape(-1)
@@ -107,7 +107,7 @@ def _rows_of(cell: Ints, atom: Ints, cells: int, atoms: int) -> tuple[Ints, Floa
     np.maximum.at(last, cell, atom)
     label = np.unique(np.where(first == last, first, atoms + np.arange(cells)), return_inverse=True)[1].reshape(-1)
     matrix = np.zeros((int(label.max()) + 1, atoms))
-    matrix[label[cell], atom] = 1.0
+    matrix[label[cell], atom] = 1.0  # S1
     return label, matrix
 
 

@@ -25,9 +25,10 @@ from ahead_ldp.schema.arrays import Floats, Ints
 Borders = tuple[Ints, ...]  # of each attribute, both ends included
 Answered = Sequence[tuple[Asked, Tally]]
 
-_ALONG = {1: 64, 2: 14}  # borders of an attribute that are kept for two ends, by the number of attributes
-_MORE = 4  # for every further end
-_FADES = 2.0  # a border counts so much less with every other one of its group between it and the end
+_ALONG = {1: 64, 2: 14}  # borders of an attribute that are kept for two ends, by the number of attributes (S14)
+_OUTCOMES = 320  # borders that are kept for outcomes of SW (choice S15)
+_MORE = 4  # for every further end (S14)
+_FADES = 2.0  # a border counts so much less with every other one of its group between it and the end (S14)
 _ENDS = 8  # of queries that share a problem
 _PIECES = 8  # problems that are kept
 
@@ -67,13 +68,13 @@ class GridSource(Source):
                 continue
             is_kept = kept[np.searchsorted(kept, own[:-1])] == own[:-1]
             start = np.flatnonzero(is_kept)
-            y = np.add.reduceat(y, start, axis=axis)
+            y = np.add.reduceat(y, start, axis=axis)  # S14
             sums = np.multiply.outer(sums, np.diff(np.append(start, own.size - 1))).reshape(-1)
             label = (label[:, None] * start.size + (np.cumsum(is_kept) - 1)).reshape(-1)
             place = np.searchsorted(own[start], kept[:-1], side="right") - 1
-            here = (np.arange(start.size)[:, None] == place).astype(float)
+            here = (np.arange(start.size)[:, None] == place).astype(float)  # S1
             matrix = _crossed(matrix, here)
-        return cell_rows(self.oracle, self.n, y.reshape(-1), matrix, members * sums), label
+        return cell_rows(self.oracle, self.n, y.reshape(-1), matrix, members * sums), label  # S3
 
     def variances(self) -> Floats:
         """Of all cells."""
@@ -232,10 +233,18 @@ class GridGround(Ground):
         problem = Problem(tuple(rows), even, self.people)
         return Piece(problem, lo.astype(float), hi.astype(float), None, np.concatenate(labels))
 
+    @cached_property
+    def _has_outcomes(self) -> bool:
+        """Whether one attribute was asked about by SW, whose outcomes say little about intervals of cells."""
+        return len(self.sizes) == 1 and any(
+            isinstance(s, LineSource) and isinstance(s.oracle, SW) for s in self.sources
+        )
+
     def _kept(self, axis: int, ends: Floats) -> Ints:
         every = self.borders[axis]
         inner = ends[(ends > 0) & (ends < self.sizes[axis])]
-        most = 2 if not inner.size else _ALONG.get(len(self.sizes), 8) + _MORE * max(inner.size - 2, 0)
+        along = _OUTCOMES if self._has_outcomes else _ALONG.get(len(self.sizes), 8)
+        most = 2 if not inner.size else along + _MORE * max(inner.size - 2, 0)
         if every.size <= most:
             return every
         score = np.zeros(every.size)
@@ -249,7 +258,7 @@ class GridGround(Ground):
                 steps = np.where(exact[:, None], np.abs(places - after[:, None]), steps)
                 score[np.searchsorted(every, own)] += (_FADES ** -np.minimum(steps, 60)).sum(axis=0)
         score[[0, -1]] = np.inf
-        return np.sort(every[np.argsort(-score, kind="stable")[:most]])
+        return np.sort(every[np.argsort(-score, kind="stable")[:most]])  # S14
 
 
 def same_boxes(queries: Sequence[Floats]) -> list[list[int]]:

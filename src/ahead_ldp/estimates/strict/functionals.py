@@ -51,7 +51,7 @@ class Shares:
         total = np.zeros(len(piece.lo))
         for weight, boxes in self.terms:
             share = piece.share(boxes)
-            total += weight * (share > _ROUNDING if weight > 0 else share >= 1 - _ROUNDING)
+            total += weight * (share > _ROUNDING if weight > 0 else share >= 1 - _ROUNDING)  # S16, S17
         return piece.on_atoms(total)
 
     def negative(self) -> Shares:
@@ -78,7 +78,7 @@ class Numbers:
 
     def highest(self, piece: Piece) -> Floats:
         """The largest number of an atom's codes."""
-        return piece.highest(self.high, self.axis)
+        return piece.highest(self.high, self.axis)  # S18
 
     def negative(self) -> Numbers:
         """Minus the numbers."""

@@ -11,13 +11,13 @@ from ahead_ldp.estimates.strict.program import Cone, Start
 from ahead_ldp.estimates.strict.rows import Rows
 from ahead_ldp.schema.arrays import Floats, Ints
 
-_FOLDS = 4
-_SEED = 1_972  # the folds' noise is the same every time
-_RIDGE = 1e-3  # on M: two distributions differ by at most 2 in squares, far below z^2
-_PRIOR = 1.0  # people's worth of an even distribution, in a pilot
+_FOLDS = 4  # decision 014; S12
+_SEED = 1_972  # the folds' noise is the same every time (S12)
+_RIDGE = 1e-3  # on M: two distributions differ by at most 2 in squares, far below z^2 (S9)
+_PRIOR = 1.0  # people's worth of an even distribution, in a pilot (S11)
 _FEW = 100  # atoms: an active set is tried again for every query
-_EVEN = 0.1  # of a pilot is even, at most: no atom is ever taken as empty
-_UNSEEN = 2.0  # standard deviations of an empty cell
+_EVEN = 0.1  # of a pilot is even, at most: no atom is ever taken as empty (S11)
+_UNSEEN = 2.0  # standard deviations of an empty cell (S11)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class Problem:
     def _coefficients(self) -> tuple[Floats, Floats, Floats]:
         """Per row: what the variance of a weighted sum has times the row's share, without it; and the row's members."""
         own = np.repeat([rows.own / rows.n for rows in self.rows], self._sizes)
-        other = np.concatenate([np.empty(0), *(rows.other / rows.n * rows.members for rows in self.rows)])
+        other = np.concatenate([np.empty(0), *(rows.other / rows.n * rows.members for rows in self.rows)])  # S3
         members = np.concatenate([np.empty(0), *(rows.members for rows in self.rows)])
         return own, other, members
 
@@ -80,7 +80,7 @@ class Problem:
         own, other, _ = self._coefficients
         one = np.repeat(self._pairs[2], self._sizes)  # person: a row that nobody was counted in has a variance too
         variance = own * np.clip(self.y, one, 1.0) + other
-        cone = Cone.of(self._information(variance) + np.diag(_PRIOR / self.even))
+        cone = Cone.of(self._information(variance) + np.diag(_PRIOR / self.even))  # S11
         return self._mixed(cone.nearest(self.matrix.T @ (self.y / variance) + _PRIOR))
 
     @cached_property
@@ -100,9 +100,9 @@ class Problem:
 
     @cached_property
     def folds(self) -> tuple[Floats, Floats]:
-        """Reports divided into folds that are nearly independent (S5), (k, r), and a pilot from the others, (k, d)."""
+        """Reports divided into folds that are nearly independent (S12), (k, r), and a pilot from the others, (k, d)."""
         noise = np.random.default_rng(_SEED).standard_normal((_FOLDS, self.y.size))
-        y = self.y + np.sqrt(_FOLDS * self.variance) * (noise - noise.mean(axis=0))
+        y = self.y + np.sqrt(_FOLDS * self.variance) * (noise - noise.mean(axis=0))  # S12
         part = (_FOLDS - 1) / _FOLDS
         cone = Cone.of(part * self.information + np.diag(_PRIOR / self.even))
         others = (y.sum(axis=0) - y) / (_FOLDS - 1)
@@ -118,13 +118,13 @@ class Problem:
             for fold, f in enumerate(pilots):
                 away[fold, i] = self.cone.farthest(row, f, z, start)
             settles = start.settles or self.even.size < _FEW
-        weights = (away @ self.matrix.T) / self.variance
+        weights = (away @ self.matrix.T) / self.variance  # S9
         flat = weights.reshape(_FOLDS * len(q), self.y.size)
-        slack = (q - self._least(flat).reshape(away.shape)).max(axis=2)
+        slack = (q - self._least(flat).reshape(away.shape)).max(axis=2)  # S7
         shifts = self._centred(flat).reshape(_FOLDS, len(q), len(self.rows))
         weights += np.repeat(shifts, self._sizes, axis=2)
         centre = np.einsum("kqr,kr->q", weights, values) + slack.sum(axis=0) - shifts.sum(axis=(0, 2))
-        squares = self.squares(weights.reshape(flat.shape)).reshape(_FOLDS, -1).mean(axis=0)
+        squares = self.squares(weights.reshape(flat.shape)).reshape(_FOLDS, -1).mean(axis=0)  # S13
         error, one = np.sqrt(np.maximum(squares, 0.0)), z * self._one_person(weights)
         return Ends(centre / _FOLDS, np.sqrt(error**2 + error * one + one**2), weights)
 
@@ -142,15 +142,15 @@ class Problem:
         return np.asarray(apart.mean(axis=0).max(axis=1))
 
     def squares(self, weights: Floats) -> Floats:  # (q, r) -> (q,)
-        """The variance of ``weights @ y`` with the chance of who fell into which group (S2)."""
+        """The variance of ``weights @ y`` with the chance of who fell into which group (S2, S6)."""
         f, (own, other, members), (shared, tied, one) = self.pilot, self._coefficients, self._pairs
         total, mean = self._group(weights * members), self._group(weights * (self.matrix @ f))
         square = weights**2 @ (own * (np.abs(self.matrix) @ f) + other)
-        square += total**2 @ shared + 2 * (total * mean) @ tied - mean**2 @ one
+        square += total**2 @ shared + 2 * (total * mean) @ tied - mean**2 @ one  # S2
         if not self.people:  # not known yet, or nobody has answered
             return np.asarray(square)
         h = weights @ self.matrix
-        return np.asarray(square - (h**2 @ f - (h @ f) ** 2) / self.people)
+        return np.asarray(square - (h**2 @ f - (h @ f) ** 2) / self.people)  # S6
 
     def covariance(self, ends: Ends) -> Floats:  # -> (q, q)
         """Of the errors of all bounds."""
@@ -163,7 +163,7 @@ class Problem:
             result += crossed + crossed.T - (mean * one) @ mean.T
             if self.people:
                 h = weights @ self.matrix
-                result -= ((h * f) @ h.T - np.multiply.outer(h @ f, h @ f)) / self.people
+                result -= ((h * f) @ h.T - np.multiply.outer(h @ f, h @ f)) / self.people  # S6
         return result / _FOLDS
 
     def _group(self, terms: Floats) -> Floats:  # (q, r) -> (q, groups)
@@ -185,12 +185,12 @@ class Problem:
         own_square = self._group(diagonal[None])[0] + whole**2 * shared + 2 * whole * tied - one
         with_sum = self._group(weights * diagonal) + total * whole * shared + (total + whole * mean) * tied - mean * one
         free = np.array([rows.sums for rows in self.rows], bool) & (own_square > 1e-9 * whole * one)
-        return -np.divide(with_sum, own_square, out=np.zeros_like(with_sum), where=free)
+        return -np.divide(with_sum, own_square, out=np.zeros_like(with_sum), where=free)  # S8
 
     def _diagonal(self, f: Floats) -> Floats:
         """Variance less covariance of each row, roughly: weights are chosen by it, and no bound rests on it."""
         own, other, _ = self._coefficients
-        return own * (np.abs(self.matrix) @ f) + other
+        return own * (np.abs(self.matrix) @ f) + other  # S9
 
     def _information(self, variance: Floats) -> Floats:
         return np.asarray((self.matrix.T / variance) @ self.matrix)
@@ -201,4 +201,4 @@ class Problem:
             (_UNSEEN * float(np.sqrt(rows.other / rows.n)) for rows in self.rows if rows.other > 0), default=1.0
         )
         part = min(_EVEN, unseen)
-        return (1 - part) * f + part * self.even
+        return (1 - part) * f + part * self.even  # S11

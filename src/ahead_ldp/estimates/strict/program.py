@@ -9,9 +9,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
-_STEPS = 8  # of an active set: two to six are usual
-_INTERIOR_STEPS = 40  # eight to fifteen are usual
-_GAP = 0.02  # of the way from the pilot to the bound: nearer to the best weights is worth nothing
+_STEPS = 8  # of an active set: two to six are usual (S10)
+_INTERIOR_STEPS = 40  # eight to fifteen are usual (S10)
+_GAP = 0.02  # of the way from the pilot to the bound: nearer to the best weights is worth nothing (S10)
 _CENTRING = 0.1  # of the complementarity is left by a step, at least
 _SHORT = 0.05  # of z: a distance from the pilot that no step is led by
 _NEARLY = 0.95  # of the way to the border of what is allowed
@@ -46,20 +46,20 @@ class Cone:
         return cls(matrix, inverse, sums, float(sums.sum()))
 
     def nearest(self, b: Floats) -> Floats:  # (d,) -> (d,)
-        """The distribution that minimises x'Mx/2 - b'x (the pilot, S3)."""
+        """The distribution that minimises x'Mx/2 - b'x (the pilot, S11)."""
         kb, zero = self.inverse @ b, np.zeros(b.size, bool)
         x = kb
         for _ in range(_STEPS):
             at = np.flatnonzero(zero)
             multipliers = self._multipliers(at, np.append(-kb[at], 1 - kb.sum())[:, None])
-            x = kb + self._moved(at, multipliers)[:, 0]
+            x = kb + self._moved(at, multipliers)[:, 0]  # S11
             if not _exchange(zero, at, multipliers[:-1, 0], x):
                 break
         x = np.maximum(x, 0.0)
         return x / x.sum()
 
     def farthest(self, q: Floats, f: Floats, z: float, start: Start) -> Floats:  # (d,) -> (d,)
-        """(x - f) / t for the distribution x farthest along q with (x - f)'M(x - f) <= z^2, t its multiplier (S4).
+        """(x - f) / t for the distribution x farthest along q with (x - f)'M(x - f) <= z^2, t its multiplier (S10).
 
         An active set settles in a few steps where reports say much; where it does not, an interior point is followed.
         ``start`` is where a program for the same q and another pilot ended, and is left as this one ends.
@@ -79,7 +79,7 @@ class Cone:
             t = _length(step, pull, z)
             if not t:
                 break
-            away = step[:, 0] / t + step[:, 1]
+            away = step[:, 0] / t + step[:, 1]  # S10
             if not _exchange(start.zero, at, multipliers[:-1, 0] / t + multipliers[:-1, 1], f + t * away):
                 return away
         start.settles = False

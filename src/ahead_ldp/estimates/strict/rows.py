@@ -43,13 +43,13 @@ class Rows:
 def cell_rows(oracle: LinearOracle, n: int, y: Floats, matrix: Floats, members: Ints) -> Rows:
     """Estimates of cells by a linear oracle, some of them added up."""
     m = oracle.moments
-    tied = m.cross_own - m.cross
+    tied = m.cross_own - m.cross  # S2
     return Rows(n, y, matrix, m.own - m.other - 2 * tied + 1, m.other - m.cross, members, m.cross, tied, True)
 
 
 def contrast_rows(oracle: Haar, n: int, y: Floats, matrix: Floats) -> Rows:
     """Haar coefficients: the first half of a node less the second. Those of different nodes are uncorrelated."""
-    return Rows(n, y, matrix, 0.0, 1 / (2 * oracle.p - 1) ** 2, np.ones(y.size, np.int64))
+    return Rows(n, y, matrix, 0.0, 1 / (2 * oracle.p - 1) ** 2, np.ones(y.size, np.int64))  # S4
 
 
 def outcome_rows(oracle: SW, tally: Tally, starts: Ints, place: Ints) -> tuple[Rows, Ints]:
@@ -66,7 +66,7 @@ def outcome_rows(oracle: SW, tally: Tally, starts: Ints, place: Ints) -> tuple[R
     for i, (start, end) in enumerate(zip(starts.tolist(), [*starts[1:].tolist(), oracle.d], strict=True)):
         f = np.zeros(oracle.d)
         f[start:end] = 1 / (end - start)
-        matrix[:, i] = np.add.reduceat(oracle.outcome_probabilities(f), blocks)
+        matrix[:, i] = np.add.reduceat(oracle.outcome_probabilities(f), blocks)  # S5
     sizes = np.diff(np.append(blocks, oracle.outcomes))
 
     def least(weights: Floats) -> Floats:

@@ -14,7 +14,7 @@ from ahead_ldp.estimates.strict.bounds import Bounds, Evidence
 from ahead_ldp.estimates.strict.functionals import Attributes, Functional, Numbers, Shares
 from ahead_ldp.schema.arrays import Floats
 
-_HALVINGS = 30  # of the range of a mean among those who have a value
+_HALVINGS = 30  # of the range of a mean among those who have a value (S18)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class StrictQuantiles:
     def _functional(self, p: float, x: int) -> Shares:
         attributes, axis = whole_attributes(self.evidence, self.place)
         below, rest = self._box(attributes, axis, 0, x), self._box(attributes, axis, x, self.attribute.ordered_size)
-        return Shares(attributes, ((1 - p, below), (-p, rest)))
+        return Shares(attributes, ((1 - p, below), (-p, rest)))  # S19
 
     def _box(self, attributes: Attributes, axis: int, lo: int, hi: int) -> Floats:
         box = np.zeros((1, len(attributes), 2))
@@ -99,7 +99,7 @@ class StrictMean:
             m = (least + most) / 2
             if most - least <= 1e-4 * float(high.max() - low.min()):
                 break
-            if self.evidence.upper([self._numbers(low, high, m)]).at(z)[0] >= 0:
+            if self.evidence.upper([self._numbers(low, high, m)]).at(z)[0] >= 0:  # S18
                 least = m
             else:
                 most = m
