@@ -29,7 +29,7 @@ class SlowStore:
 
 
 def part(n, group="1", insert=True):
-    return Part(("c", 1, group, insert), os.urandom(16 * n), os.urandom(32 * n), bytes(n) if insert else b"")
+    return Part(("c", 1, group, insert), os.urandom(16 * n), bytes(n) if insert else b"")
 
 
 def run(work, most=1000):
@@ -61,13 +61,13 @@ def test_what_goes_to_one_question_is_one_batch_and_everybody_gets_their_own_out
     class Telling:
         def add_reports(self, batches):
             self.calls = [(b.group, b.insert, b.n) for b in batches]
-            assert all(len(b.hashes) == 32 * b.n and len(b.payloads) == b.n * b.insert for b in batches)
+            assert all(len(b.ids) == 16 * b.n and len(b.payloads) == b.n * b.insert for b in batches)
             return [b.ids[::16] for b in batches]
 
     def told(outcomes, group, insert=True):
         ids = b"".join(bytes([outcome]) * 16 for outcome in outcomes)
         n = len(outcomes)
-        return Part(("c", 1, group, insert), ids, bytes(32 * n), bytes(n) if insert else b"")
+        return Part(("c", 1, group, insert), ids, bytes(n) if insert else b"")
 
     store = Telling()
     uploads = [

@@ -16,7 +16,7 @@ from ahead_ldp.service.campaigns.closing import Closer, NotHeld
 from ahead_ldp.service.campaigns.lifecycle import SCREENS, Close, Extend, Intent, due, request_closing
 from ahead_ldp.service.campaigns.logs import LOGGER, event
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.store.interface import StateChanged, Store, StoreUnavailable
+from ahead_ldp.service.store.interface import KeyMissing, StateChanged, Store, StoreUnavailable
 from ahead_ldp.service.store.rows import (
     CampaignRow,
     CampaignState,
@@ -45,6 +45,8 @@ class Jobs:
 
     def run(self) -> int:
         """One round: schedule what is due, then work off every job that nobody else holds. How many jobs were done."""
+        for digest, wave in self.store.missing_keys():
+            event("key_missing", logging.ERROR, campaign=digest, wave=wave)
         for campaign in self.store.campaigns():
             self._look_at(campaign)
         done = 0
@@ -117,6 +119,9 @@ class Jobs:
             result = Problem("wrong_state", "something else changed it first").body()
         except NotHeld:  # not a failure to wait after: when it is held again, it is to be gone on with
             result, waits = Problem("wrong_state", "it is not held").body(), False
+        except KeyMissing:  # somebody has to do something, and whoever asked is told so
+            result = Problem("key_missing").body()
+            event("job_failed", logging.ERROR, kind=job.kind, reason="key_missing")
         except StoreUnavailable:
             event("store_unavailable", logging.ERROR, kind=job.kind)
             return  # the lease runs out, and the job is done then

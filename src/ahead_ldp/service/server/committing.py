@@ -29,7 +29,6 @@ class Part(NamedTuple):
 
     key: Key
     ids: bytes
-    hashes: bytes
     payloads: bytes
 
 
@@ -152,10 +151,10 @@ def write_joined(store: Store, uploads: Sequence[Sequence[Part]]) -> list[list[b
             joined.setdefault(part.key, []).append(part)
     answers = store.add_reports([_batch(key, some) for key, some in joined.items()])
     take = {key: io.BytesIO(outcomes).read for key, outcomes in zip(joined, answers, strict=True)}
-    return [[take[key](len(ids) // ID_LENGTH) for key, ids, _, _ in parts] for parts in uploads]
+    return [[take[key](len(ids) // ID_LENGTH) for key, ids, _ in parts] for parts in uploads]
 
 
 def _batch(key: Key, parts: Sequence[Part]) -> Batch:
-    _, ids, hashes, payloads = zip(*parts, strict=True)
+    _, ids, payloads = zip(*parts, strict=True)
     campaign, wave, group, insert = key
-    return Batch(campaign, wave, group, b"".join(ids), b"".join(hashes), b"".join(payloads), insert)
+    return Batch(campaign, wave, group, b"".join(ids), b"".join(payloads), insert)
