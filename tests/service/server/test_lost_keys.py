@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from ahead_ldp.service.store import SQLiteStore
+from ahead_ldp.service.store import Keys, SQLiteStore, StoreUnavailable
 from tests.service.server.harness import batch, bench_over, problem, reports
 
 
@@ -56,6 +56,22 @@ def test_other_campaigns_are_not_stopped(service, asked, tmp_path):
     assert service.upload(other, batch(question, reports(question, 30))).json()["accepted"] == 30
     assert service.close(other, 1)["state"] == "done"
     assert service.store.missing_keys() == [(campaign, 1)]
+
+
+def test_a_key_that_cannot_be_removed_is_tried_again_and_stops_nobody(service, tmp_path, monkeypatch):
+    campaign = service.opened(attributes=["age=integer,0,4"], method={"name": "flat"}, minimum=5, retention_days=0)
+    (question,) = service.questions(campaign, 1).values()
+    service.upload(campaign, batch(question, reports(question, 30)))
+    with monkeypatch.context() as patch:
+        patch.setattr(Keys, "destroy", lambda *_: (_ for _ in ()).throw(StoreUnavailable("read-only")))
+        assert service.close(campaign, 1)["state"] == "done"
+        other = service.opened(attributes=["age=integer,0,4"], method={"name": "flat"}, minimum=5, title="other")
+        (question,) = service.questions(other, 1).values()
+        service.upload(other, batch(question, reports(question, 30)))
+        assert service.close(other, 1)["state"] == "done"
+    assert len(list((tmp_path / "keys").iterdir())) == 2
+    service.app.round()
+    assert len(list((tmp_path / "keys").iterdir())) == 1  # the other's, whose retention is longer
 
 
 def test_a_wave_whose_key_is_gone_for_good_is_given_up(service, asked, tmp_path):

@@ -142,6 +142,10 @@ class Jobs:
             return
         if self.store.document(campaign.digest, 0, _RETENTION) is None:
             body = audit_event("reports_deleted", campaign.digest)
-            count = self.store.delete_reports(campaign.digest, self.clock(), body)
+            try:
+                count = self.store.delete_reports(campaign.digest, self.clock(), body)
+            except StoreUnavailable:  # a key that cannot be removed, say: again in the next round, after the others
+                event("store_unavailable", logging.ERROR, kind=_RETENTION, campaign=campaign.digest)
+                return
             self.store.put_document(campaign.digest, 0, _RETENTION, b"deleted")
             event("reports_deleted", campaign=campaign.digest, count=count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -266,7 +267,7 @@ def keep_private(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         mode = path.stat().st_mode
-        if mode & 0o077:
+        if stat.S_ISREG(mode) and mode & 0o077:
             with suppress(PermissionError):  # somebody else's file, which we may use
                 path.chmod(mode & 0o7700)
 
