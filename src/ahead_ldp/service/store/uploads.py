@@ -164,7 +164,8 @@ def _settle(tx: Transaction, batches: Sequence[Batch], targets: dict[tuple[str, 
         if target is None:  # no such campaign
             answers.append(bytes([Outcome.CLOSED]) * batch.n)
             continue
-        outcomes = _outcomes(tx, batch, target, entered.setdefault(target.campaign, set()))
+        ids, enters = cut(batch.ids, ID_LENGTH), batch.insert and target.takes
+        outcomes = _outcomes(tx, ids, target, enters, entered.setdefault(target.campaign, set()))
         answers.append(bytes(outcomes))
         if Outcome.NEW in outcomes:
             kept.setdefault(target.chunk, []).append(_select(batch, outcomes))
@@ -174,16 +175,15 @@ def _settle(tx: Transaction, batches: Sequence[Batch], targets: dict[tuple[str, 
     return answers
 
 
-def _outcomes(tx: Transaction, batch: Batch, target: _Target, entered: set[bytes]) -> list[int]:
-    ids = cut(batch.ids, ID_LENGTH)
+def _outcomes(tx: Transaction, ids: list[bytes], target: _Target, enters: bool, entered: set[bytes]) -> list[int]:
+    """What becomes of reports with these ids; nothing else about them is known here."""
     known = tx.find_seen(target.campaign, ids)
-    inserted = batch.insert and target.takes
     outcomes: list[int] = []
     for report_id in ids:
         chunk = known.get(report_id)
         if chunk is None:
             outcomes.append(Outcome.UNKNOWN if target.takes else Outcome.CLOSED)
-        elif inserted and chunk == target.chunk and report_id not in entered:
+        elif enters and chunk == target.chunk and report_id not in entered:
             entered.add(report_id)
             outcomes.append(Outcome.NEW)
         else:
