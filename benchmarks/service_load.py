@@ -57,7 +57,7 @@ def cpu_of(pid: int) -> float:
 def running(cells: int, store: str | None = None, token: object = None) -> Iterator[Running]:
     """A server over a new store, until the block ends. ``token`` is a campaign's, for the tiers that have one."""
     with tempfile.TemporaryDirectory() as folder:
-        flags = {"port": 0, "store": store or f"{folder}/bench.db", "closer_interval_s": 0}
+        flags = {"port": 0, "store": store or f"{folder}/bench.db", "keys": f"{folder}/keys", "closer_interval_s": 0}
         words = [word for name, value in flags.items() for word in ("--set", f"{name}={value}")]
         with _process("-m", "ahead_ldp", "serve", "--init", *words) as process:
             assert process.stdout is not None

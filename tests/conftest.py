@@ -1,10 +1,13 @@
-"""Settings of every run: which examples Hypothesis draws, which tests are slow, and which share a process.
+"""Settings of every run: Hypothesis's examples, what is slow, what shares a process, where keys of waves are kept.
 
 Hypothesis draws the same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones. A test is slow, and not
 in `make check`, if it uses a program beside Python or if tests/slow.tsv has its seconds; `make rings` writes that file.
 """
 
+import atexit
 import os
+import shutil
+import tempfile
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,6 +17,10 @@ from hypothesis import settings
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+if "AHEAD_KEYS" not in os.environ:  # keys of the tests' stores, whichever directory they work in
+    os.environ["AHEAD_KEYS"] = tempfile.mkdtemp(prefix="ahead-keys-")
+    atexit.register(shutil.rmtree, os.environ["AHEAD_KEYS"], ignore_errors=True)
 
 SLOW = Path(__file__).with_name("slow.tsv")
 BUDGET = 80.0  # seconds of all fast cases together, on idle cores: the quickest that fit into it are fast

@@ -435,7 +435,7 @@ class Process:
 def serving(scratch: Path, store: str, token: str = "") -> Iterator[Process]:
     """`ahead serve` over a store in the folder; without a token the store is new and its first one is taken."""
     port = _free_port()
-    settings = {"port": port, "store": scratch / store, "closer_interval_s": 0.05}
+    settings = {"port": port, "store": scratch / store, "keys": scratch / "keys", "closer_interval_s": 0.05}
     words = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     server = Process(scratch, "serve", *(() if token else ("--init",)), *words, port=port, token=not token)
     server.token = token or server.token
@@ -482,8 +482,8 @@ def write_service(folder: Path) -> None:
             ahead("store", "backup", "store.db", "backup.db", at=scratch)
             answers = {key: shown(server, names[key], ASKED.get(key)) for key in names}
             events, token = server.get("/events"), server.token
-        pack(folder / "files.tar.gz", scratch, "store.db", "backup.db", "ledger.db", "office")
-        checked = json.loads(ahead("store", "check", "store.db", "--json", at=scratch))
+        pack(folder / "files.tar.gz", scratch, "store.db", "backup.db", "ledger.db", "office", "keys")
+        checked = json.loads(ahead("store", "check", "store.db", "--keys", "keys", "--json", at=scratch))
         status = json.loads(ahead("issue", "status", "office", "--json", at=scratch))
         with serving(scratch, "store.db", token) as server:
             words = respond_words(server.url, names["open"], VALUE, scratch / "ledger.db")

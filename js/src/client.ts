@@ -146,9 +146,10 @@ export class Client {
     return entry && entry.state !== "reserved" ? this.#outcome(digest, entry) : null;
   }
 
-  /** Take the report back; possible until its wave closes. What was charged stays charged. */
+  /** Take the report back; possible until its wave closes. What was charged stays charged. One whose answer was lost is sent again first: only what the server knows can be withdrawn. */
   async withdraw(digest: string): Promise<void> {
     const { ledger } = this.#options;
+    if ((await ledger.entry(digest))?.state === "sent") await ledger.alone(() => this.#sendDue(digest));
     const entry = await ledger.entry(digest);
     if (!entry || !["sent", "acknowledged"].includes(entry.state)) refuse("there is no report to withdraw");
     const nonce = (await ledger.token(digest)).nonce;

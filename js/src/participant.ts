@@ -101,6 +101,8 @@ export class Participant extends HTMLElement {
       make("p", {}, texts.priceSentence(factor), ` (ε = ${text("epsilon")})`),
       make("p", { class: "note" }, texts.pictureTitle),
       picture(offer, texts, factor),
+      make("h2", {}, texts.kept),
+      make("p", {}, texts.keptSentence(text("retention_days"))),
       ...before,
       form,
       make("p", { class: "note" }, texts.trust),

@@ -9,6 +9,9 @@ export const TEXTS = {
   untilEnough: "when enough people have answered",
   untilSaid: "when those who ask close it",
   asked: "What you will be asked",
+  kept: "What is kept",
+  keptSentence: (days: string): string =>
+    `Your noisy answer is kept until ${days} days after the campaign's end, then deleted, and no backup brings it back. Two things stay: the counts over everybody, and a random number that tells that somebody took part. The number goes when the server's store is removed.`,
   price: "What it gives away",
   priceSentence: (factor: string): string =>
     `Your device adds noise before anything leaves it. Whatever is sent, it could have been sent for any other value: no answer is more than ${factor} times as likely with your value as with another.`,
@@ -48,7 +51,7 @@ export const TEXTS = {
   secretTitle: "Your invitation",
   secretNote: "This campaign counts invited people only, each of them once. Your code is exchanged for a token that goes with your answer.",
   secretBlind: "The office that gives tokens does not see which one is yours, and does not learn your answer.",
-  secretSigned: "The office that gives tokens could recognise your token later, together with whoever asks. It does not learn your value.",
+  secretSigned: "The office that gives tokens can find out whether you took part. Together with whoever asks, it can tell which noisy answer is yours while it is kept. Nobody learns your value.",
   secret: "Invitation code",
   secretGo: "Get the token",
   secretWrong: "This code is unknown, or it was used before.",
@@ -58,7 +61,7 @@ export const TEXTS = {
   receipt: "Receipt",
   receiptNote: "With this code the answer can be withdrawn until the round closes. This device keeps it.",
   withdraw: "Withdraw my answer",
-  withdrawLate: "The round is closed: the answer was counted.",
+  withdrawLate: "The round is closed, or the answer never arrived: there is nothing to withdraw.",
   refusedTitle: "This device does not answer",
   refusedNote: "Nothing was sent. Your value was not asked for.",
   tryAgain: "Try again",

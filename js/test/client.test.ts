@@ -95,6 +95,17 @@ test("a report is sent once and its receipt withdraws it", async () => {
   await assert.rejects(() => client.withdraw(CAMPAIGN.digest));
 });
 
+test("a report whose answer was lost is sent again before it is withdrawn", async () => {
+  const { client, server } = set();
+  server.failures = 1;
+  assert.equal((await client.answer(CAMPAIGN.digest, yes, age)).status, "queued");
+  await client.withdraw(CAMPAIGN.digest);
+  assert.equal(server.received.length, 2);
+  assert.equal(server.received[0], server.received[1]);
+  assert.equal(server.withdrawals.length, 1);
+  assert.equal((await client.status(CAMPAIGN.digest))?.status, "withdrawn");
+});
+
 test("a lost answer is followed by the same bytes", async () => {
   const { client, server } = set();
   server.failures = 2;
@@ -162,7 +173,7 @@ test("closed and refused reports end as such", async () => {
   late.server.verdict = { accepted: 0, refused: [{ index: 0, reason: "wave_closed" }] };
   assert.equal((await late.client.answer(CAMPAIGN.digest, yes, age)).status, "late");
   const bad = set();
-  bad.server.verdict = { accepted: 0, refused: [{ index: 0, reason: "report_replayed" }] };
+  bad.server.verdict = { accepted: 0, refused: [{ index: 0, reason: "report_withdrawn" }] };
   assert.equal((await bad.client.answer(CAMPAIGN.digest, yes, age)).status, "rejected");
 });
 

@@ -50,15 +50,13 @@ def write(root: Path, asked: Asked, ids, payloads, **options) -> list[Path]:
     return [root / entry.name for entry in writer.entries]
 
 
-def naive_tally(asked: Asked, reports: dict[bytes, set[bytes]]) -> Tally:
-    """One report at a time: what each supports, by a device's own reading; ids with two payloads count none."""
-    n, counts = 0, np.zeros(asked.oracle.outcomes, np.int64)
-    for payloads in reports.values():
-        if len(payloads) == 1:
-            n += 1
-            for outcome in supported(asked.oracle.law, next(iter(payloads))):
-                counts[outcome] += 1
-    return Tally(n, counts)
+def naive_tally(asked: Asked, reports: dict[bytes, bytes]) -> Tally:
+    """One report at a time: what each supports, by a device's own reading."""
+    counts = np.zeros(asked.oracle.outcomes, np.int64)
+    for payload in reports.values():
+        for outcome in supported(asked.oracle.law, payload):
+            counts[outcome] += 1
+    return Tally(len(reports), counts)
 
 
 def supported(law, payload: bytes) -> list[int]:
@@ -72,8 +70,9 @@ def supported(law, payload: bytes) -> list[int]:
     return [int.from_bytes(payload, "big")]
 
 
-def as_reports(ids, payloads) -> dict[bytes, set[bytes]]:
-    found: dict[bytes, set[bytes]] = {}
+def as_reports(ids, payloads) -> dict[bytes, bytes]:
+    """The payload that counts for each id: the first one."""
+    found: dict[bytes, bytes] = {}
     for i, payload in zip(ids, payloads, strict=True):
-        found.setdefault(i.tobytes(), set()).add(payload.tobytes())
+        found.setdefault(i.tobytes(), payload.tobytes())
     return found

@@ -167,10 +167,20 @@ def test_batches_that_do_not_fit_are_refused_with_a_reason(batch):
     assert refused(batch, b"\2" + data[1:]) is Reason.VERSION
     assert refused(batch, data[:1] + bytes([data[1] ^ 1]) + data[2:]) is Reason.CAMPAIGN
     assert refused(batch, data[:64] + bytes([data[64] ^ 1]) + data[65:]) is Reason.QUESTION
-    assert refused(batch, data + data[65 : 65 + 16 + oracle.report_bytes]) is Reason.REPLAYED
     bad = data[: -oracle.report_bytes] + b"\xff" * oracle.report_bytes
     assert refused(batch, bad) in (Reason.RANGE, Reason.PADDING, Reason.WEIGHT)
     assert question.header.campaign
+
+
+def test_of_several_reports_with_one_id_the_first_counts(batch):
+    question, oracle, data = batch
+    frame = 16 + oracle.report_bytes
+    first, second = data[65 : 65 + frame], data[65 + frame : 65 + 2 * frame]
+    other = first[:16] + second[16:]
+    for copies in (first, other, second + other + first):
+        ids, reports = decode_reports(data + copies, question.header, oracle)
+        assert len(ids) == 5
+        assert reports.tobytes() == decode_reports(data, question.header, oracle)[1].tobytes()
 
 
 def test_every_byte_of_a_header_counts(batch):

@@ -183,7 +183,7 @@ def advance(
 
 
 def _record(result: counts.Result) -> dict[str, Any]:
-    reports = {"reports": result.reports, "duplicates": result.duplicates, "conflicts": result.conflicts}
+    reports = {"reports": result.reports, "duplicates": result.duplicates}
     return {**reports, "files": len(result.files), "set_aside": result.set_aside}
 
 
@@ -191,9 +191,7 @@ def _left_out(result: counts.Result) -> list[str]:
     """What is not in the tallies, a line each."""
     lines = []
     if result.duplicates:
-        lines.append(f"{result.duplicates:,} copies of reports left out, of which one counts")
-    if result.conflicts:
-        lines.append(f"{result.conflicts:,} reports left out because others of the same id differ")
+        lines.append(f"{result.duplicates:,} reports left out: another of the same id comes first")
     return lines + [f"set aside: {name} ({why})" for name, why in sorted(result.set_aside.items())]
 
 

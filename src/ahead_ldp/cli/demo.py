@@ -63,7 +63,7 @@ def demo(
     settings = config.Settings(port=0, closer_interval_s=0.2)
     with (
         tempfile.TemporaryDirectory() as folder,
-        contextlib.closing(stores.open_store(f"{folder}/demo.db")) as store,
+        contextlib.closing(stores.open_store(f"{folder}/demo.db", keys=f"{folder}/keys")) as store,
         embedded.start(store, settings) as server,
     ):
         server.app.pages = dashboard.make_pages(server.service)

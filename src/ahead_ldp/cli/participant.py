@@ -110,7 +110,11 @@ def introduction(offer: Offer) -> str:
         for field in offer.fields
         if (before := offer.spent.get(field)) is not None
     ]
-    kept = f"Noisy reports are kept for {record['retention_days']} days after the end, then deleted."
+    kept = (
+        f"Noisy reports are kept for {record['retention_days']} days after the end, then deleted, and no backup brings"
+        " them back. Two things stay: the counts over everybody, and a random number that tells that somebody took"
+        " part. The number goes when the server's store is removed."
+    )
     return "\n".join(
         [
             record["title"],

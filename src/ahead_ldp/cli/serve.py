@@ -94,7 +94,7 @@ def token(
 def _opened(settings: config.Settings, migrate: bool = False) -> Iterator[stores.Store]:
     """The store of the settings, closed at the end."""
     try:
-        store = stores.open_store(settings.store, migrate=migrate)
+        store = stores.open_store(settings.store, migrate=migrate, keys=settings.keys)
     except (stores.SchemaMismatch, stores.StoreUnavailable) as error:
         raise ValueError(f"the store cannot be opened: {error}") from None
     with closing(store):

@@ -8,16 +8,17 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from ahead_ldp.cli.options import Texts, argument, group, option
+from ahead_ldp.cli.options import Text, Texts, argument, group, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.service import store as stores
 
 Url = Annotated[str, argument("STORE", "A file, or postgresql://user@host/database.")]
+Keys = Annotated[Text, option("--keys", "DIR", "The key directory; left out, $AHEAD_KEYS or ./ahead.keys.")]
 
 
-def check(url: Url) -> Shown:
+def check(url: Url, *, keys: Keys = None) -> Shown:
     """Read everything in a store, say what is there, try a write."""
-    with _existing(url) as store:
+    with _existing(url, keys=keys) as store:
         record: dict[str, Any] = {
             "version": stores.SCHEMA_VERSION,
             "epoch": store.epoch(),
@@ -45,13 +46,15 @@ def restore(
         option("--keep", "CAMPAIGN", "A campaign of which no wave was closed since; repeat for more."),
     ] = None,
     epoch: Annotated[int, option("--epoch", "N", "At least this number for the new epoch.")] = 0,
+    keys: Keys = None,
 ) -> Shown:
     """Fill an empty store from a backup, as a new epoch.
 
-    Campaigns that had not ended are ended, unless they are kept.
+    Campaigns that had not ended are ended, unless they are kept. What is kept needs
+    its keys, which are not in the backup.
     """
     with _refusing():
-        restored = stores.restore(file, url, int(time.time()), keep or [], epoch)
+        restored = stores.restore(file, url, int(time.time()), keep or [], epoch, keys)
     names = ("campaign", "state", "wave", "reports")
     ended = [{name: getattr(campaign, name) for name in names} for campaign in restored.ended]
     lost = f"restored as epoch {restored.epoch}; what came in after the backup is lost"
@@ -60,23 +63,25 @@ def restore(
         + (f"; wave {e.wave} is void, {e.reports:,} reports deleted" if e.wave is not None else "")
         for e in restored.ended
     ]
-    return Shown({"epoch": restored.epoch, "ended": ended}, [lost, *lines])
+    if restored.forgotten:
+        lines.append(f"{restored.forgotten:,} reports of closed waves are forgotten: their keys are gone")
+    return Shown({"epoch": restored.epoch, "ended": ended, "forgotten": restored.forgotten}, [lost, *lines])
 
 
-def migrate(url: Url) -> Shown:
+def migrate(url: Url, *, keys: Keys = None) -> Shown:
     """Bring the tables of an older version up to this program's."""
-    with _existing(url, migrate=True):
+    with _existing(url, migrate=True, keys=keys):
         version = stores.SCHEMA_VERSION
     return Shown({"version": version}, [f"the store has version {version}"])
 
 
 @contextmanager
-def _existing(url: str, migrate: bool = False) -> Iterator[stores.Store]:
+def _existing(url: str, migrate: bool = False, keys: str | None = None) -> Iterator[stores.Store]:
     """The store behind a URL; a file that is not there is a mistake here, not a new store."""
     path = url.removeprefix("sqlite://").removeprefix("sqlite:")
     if not url.startswith("postgres") and not Path(path).exists():
         raise ValueError(f"expected a store, but there is no file {path}")
-    with _refusing(), closing(stores.open_store(url, migrate=migrate)) as store:
+    with _refusing(), closing(stores.open_store(url, migrate=migrate, keys=keys)) as store:
         yield store
 
 

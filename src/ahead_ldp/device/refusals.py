@@ -16,7 +16,6 @@ class Reason(StrEnum):
     PADDING = "padding_not_zero"
     RANGE = "out_of_range"
     WEIGHT = "wrong_weight"
-    REPLAYED = "report_replayed"
     CLOSED = "wave_closed"
     TOKEN = "token_invalid"
     GROUP = "wrong_group"

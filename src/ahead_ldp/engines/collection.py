@@ -14,7 +14,6 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.frames import Header, encode_batch, split_batch
 from ahead_ldp.device.question import Policy, check_question
 from ahead_ldp.device.question import Question as DeviceQuestion
-from ahead_ldp.device.refusals import Reason, ReportRejected
 from ahead_ldp.oracles import Oracle, Tally
 from ahead_ldp.protocol.mechanism import Group, Mechanism
 from ahead_ldp.protocol.session import Session
@@ -78,14 +77,19 @@ def answer_batch(question: DeviceQuestion, people: Sequence[Person]) -> bytes:
 
 
 def decode_reports(data: bytes, header: Header, oracle: Oracle) -> tuple[list[bytes], Bytes]:
-    """Ids and payloads of a batch, checked in bulk; the first bad report rejects it with a reason."""
+    """Ids and payloads of a batch, checked in bulk; the first bad report rejects it with a reason.
+
+    Of several reports with one id the first counts, as everywhere.
+    """
     ids, joined = split_batch(data, header, oracle.law)
     reports = np.frombuffer(joined, np.uint8).reshape(len(ids), oracle.report_bytes)
     bad = np.flatnonzero(~oracle.valid(reports))
     if bad.size:
         oracle.law.check_payload(reports[bad[0]].tobytes())  # says why
-    if len(set(ids)) != len(ids):
-        raise ReportRejected(Reason.REPLAYED)
+    firsts = {report_id: at for at, report_id in reversed(list(enumerate(ids)))}
+    if len(firsts) < len(ids):
+        places = sorted(firsts.values())
+        ids, reports = [ids[at] for at in places], reports[places]
     return ids, reports
 
 

@@ -66,8 +66,7 @@ class Result:
     tallies: dict[str, Tally]  # by the digest of the question
     files: tuple[ReportFile, ...]
     set_aside: dict[str, str] = field(default_factory=dict)  # name -> why
-    duplicates: int = 0  # copies left out, equal to one that counts
-    conflicts: int = 0  # reports left out because others of the same id differ: none of them counts
+    duplicates: int = 0  # reports left out because one of the same id counts
 
     @property
     def reports(self) -> int:
@@ -103,12 +102,13 @@ class Engine(ABC):
         """The tallies of these files, bit for bit the same from every engine.
 
         Files of another campaign, wave, oracle or version stop it by name. So do damaged ones, unless ``quarantine``
-        leaves them out whole. With ``dedup`` reports are compared across all files. ``verify`` also compares every
-        file's bytes with the digest in its manifest.
+        leaves them out whole. With ``dedup`` one report of each id counts over all files, the first by name and row.
+        ``verify`` also compares every file's bytes with the digest in its manifest.
         """
         if not files:
             return Result(complete(questions, {}), ())
-        return self.count_with(Care(dedup, quarantine, verify), files, questions)
+        in_order = sorted(files, key=lambda file: (file.name, file.path))
+        return self.count_with(Care(dedup, quarantine, verify), in_order, questions)
 
     @abstractmethod
     def count_with(self, care: Care, files: Sequence[ReportFile], questions: Questions) -> Result:

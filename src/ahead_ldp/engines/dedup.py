@@ -1,7 +1,8 @@
-"""Reports that came twice: equal bytes count once, different bytes under one id count none.
+"""Reports that came twice: of all that have one id the first counts, whatever the others say.
 
-Exact with little memory: ids, fingerprints of the payloads and places go into buckets on disk, which are looked at one
-by one. What comes of it is one bit per report, and only for files that have something to leave out.
+The first is the first by name of file, then by row: an order that every machine knows. Payloads are not looked at.
+Exact with little memory: ids and places go into buckets on disk, which are looked at one by one. What comes of it is
+one bit per report, and only for files that have something to leave out.
 """
 
 from __future__ import annotations
@@ -20,62 +21,32 @@ Words = NDArray[np.uint64]
 _PER_BUCKET = 200_000  # rows aimed at
 _MOST_BUCKETS = 512
 _AT_ONCE = 300_000  # rows of a bucket read at a time
-_ROWS = 8192
-_FIELDS = 5  # id (2 words), fingerprint (2), place
+_FIELDS = 3  # id (2 words), place
 _MASK = np.uint64(0xFFFFFFFF)
 _NONE = np.empty(0, np.uint8)
 
 
-class Fingerprints:
-    """Hashes of bytes under a key that is drawn afresh: two different rows share one with probability 2**-128.
-
-    Multilinear hashing (Lemire, Kaser 2014): the upper half of a sum of 32-bit words times random 64-bit keys is
-    strongly universal. Nobody who writes reports knows the key.
-    """
-
-    def __init__(self) -> None:
-        self._keys: dict[int, Words] = {}
-        self._lock = threading.Lock()
-
-    def of(self, rows: Bytes, hashes: int = 4) -> Words:  # (n, width) -> (n, hashes)
-        """The upper halves, one column for each hash."""
-        words = -(-rows.shape[1] // 4)
-        keys = self._key(rows.shape[1])[:, :hashes]
-        out = np.empty((len(rows), hashes), np.uint64)
-        for start in range(0, len(rows), _ROWS):
-            some = rows[start : start + _ROWS]
-            padded = np.zeros((len(some), 4 * words), np.uint8)
-            padded[:, : rows.shape[1]] = some
-            out[start : start + _ROWS] = padded.view(np.uint32).astype(np.uint64) @ keys[1:] + keys[0]
-        return out >> np.uint64(32)
-
-    def _key(self, width: int) -> Words:
-        with self._lock:
-            if width not in self._keys:  # of its own for every length, so that lengths are apart too
-                drawn = np.frombuffer(secrets.token_bytes(8 * 4 * (-(-width // 4) + 1)), np.uint64)
-                self._keys[width] = drawn.reshape(-1, 4)
-            return self._keys[width]
-
-
 class Spill:
-    """Ids and fingerprints of all reports, in buckets on disk. ``add`` may be called from several threads."""
+    """Ids and places of all reports, in buckets on disk. ``add`` may be called from several threads.
+
+    The bucket of an id is a multilinear hash (Lemire, Kaser 2014) under a key that is drawn afresh: the upper half of
+    a sum of 32-bit words times random 64-bit keys. Whoever chooses ids cannot fill one bucket.
+    """
 
     def __init__(self, folder: Path, rows: int) -> None:
         self.folder = folder
         self.buckets = int(min(_MOST_BUCKETS, max(1, -(-rows // _PER_BUCKET))))
-        self._prints = Fingerprints()
+        self._key = np.frombuffer(secrets.token_bytes(8 * 5), np.uint64)
         self._locks = [threading.Lock() for _ in range(self.buckets)]
 
-    def add(self, file: int, start: int, ids: Bytes, payloads: Bytes, question: str) -> None:
-        """Reports at ``start`` and after in the file of this number. Equal are payloads to one question."""
-        prints = self._prints.of(payloads)
-        apart = np.frombuffer(bytes.fromhex(question)[:16], np.uint64)
+    def add(self, file: int, start: int, ids: Bytes) -> None:
+        """Reports at ``start`` and after in the file of this number."""
+        ids = np.ascontiguousarray(ids)
         record = np.empty((len(ids), _FIELDS), np.uint64)
-        record[:, :2] = np.ascontiguousarray(ids).view(np.uint64)
-        record[:, 2] = (prints[:, 0] << np.uint64(32) | prints[:, 1]) ^ apart[0]
-        record[:, 3] = (prints[:, 2] << np.uint64(32) | prints[:, 3]) ^ apart[1]
-        record[:, 4] = (np.uint64(file) << np.uint64(32)) + np.arange(start, start + len(ids), dtype=np.uint64)
-        bucket = (self._prints.of(ids, 1)[:, 0] % np.uint64(self.buckets)).astype(np.int64)
+        record[:, :2] = ids.view(np.uint64)
+        record[:, 2] = (np.uint64(file) << np.uint64(32)) + np.arange(start, start + len(ids), dtype=np.uint64)
+        hashed = (ids.view(np.uint32).astype(np.uint64) @ self._key[1:] + self._key[0]) >> np.uint64(32)
+        bucket = (hashed % np.uint64(self.buckets)).astype(np.int64)
         order = np.argsort(bucket, kind="stable")
         ends = np.cumsum(np.bincount(bucket, minlength=self.buckets))
         record = record[order]
@@ -84,8 +55,8 @@ class Spill:
                 with self._locks[i], (self.folder / f"{i}.bucket").open("ab") as out:
                     record[a:b].tofile(out)
 
-    def resolve(self) -> Iterator[tuple[Words, int, int]]:
-        """For each bucket the places to leave out, and how many of them are copies and how many in conflict."""
+    def resolve(self) -> Iterator[Words]:
+        """For each bucket the places to leave out."""
         for i in range(self.buckets):
             path = self.folder / f"{i}.bucket"
             if path.exists():
@@ -93,20 +64,14 @@ class Spill:
                 path.unlink()
 
 
-def _resolve(path: Path) -> tuple[Words, int, int]:
-    # Of every id: its words, the fingerprint and place of the copy kept so far, copies left out, conflict or not.
-    known = np.empty((0, _FIELDS + 2), np.uint64)
+def _resolve(path: Path) -> Words:
+    known = np.empty((0, _FIELDS), np.uint64)  # of every id: its words, and its first place so far
     dropped: list[Words] = []
     with path.open("rb") as file:
         while (part := np.fromfile(file, np.uint64, _AT_ONCE * _FIELDS)).size:
-            part = part.reshape(-1, _FIELDS)
-            fresh = np.hstack([part, np.zeros((len(part), 2), np.uint64)])
-            known, left = _fold(np.concatenate([known, fresh]))
+            known, left = _fold(np.concatenate([known, part.reshape(-1, _FIELDS)]))
             dropped.append(left)
-    conflict = known[:, 6] > 0
-    dropped.append(known[conflict, 4])
-    copies = int(known[~conflict, 5].sum())
-    return np.concatenate(dropped), copies, int(known[conflict, 5].sum()) + int(conflict.sum())
+    return np.concatenate(dropped)
 
 
 def _fold(records: Words) -> tuple[Words, Words]:
@@ -116,17 +81,9 @@ def _fold(records: Words) -> tuple[Words, Words]:
     same = np.concatenate([[False], mixed[1:] == mixed[:-1]])
     candidate = same | np.concatenate([same[1:], [False]])  # nearly nothing, unless there are copies
     alone, some = records[order[~candidate]], records[order[candidate]]
-    if not len(some):
-        return alone, np.empty(0, np.uint64)
-    some = some[np.lexsort((some[:, 4], some[:, 1], some[:, 0]))]
-    first = np.concatenate([[True], (some[1:, :2] != some[:-1, :2]).any(axis=1)])
-    run = np.cumsum(first) - 1
-    kept = some[first].copy()
-    differs = (some[:, 2:4] != kept[run, 2:4]).any(axis=1) | (some[:, 6] > 0)
-    kept[:, 6] = np.bincount(run, weights=differs) > 0
-    kept[:, 5] = np.bincount(run).astype(np.uint64) - np.uint64(1)
-    np.add.at(kept[:, 5], run, some[:, 5])
-    return np.concatenate([alone, kept]), some[~first, 4]
+    some = some[np.lexsort((some[:, 2], some[:, 1], some[:, 0]))]
+    first = np.concatenate([np.full(min(len(some), 1), True), (some[1:, :2] != some[:-1, :2]).any(axis=1)])
+    return np.concatenate([alone, some[first]]), some[~first, 2]
 
 
 class LeftOut:

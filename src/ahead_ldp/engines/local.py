@@ -45,9 +45,9 @@ def count_files(
     workers = threads or os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
         shards, damaged = _check(files, questions, verify, quarantine, pool)
-        left_out, duplicates, conflicts = LeftOut(), 0, 0
+        left_out, duplicates = LeftOut(), 0
         if dedup:
-            shards, left_out, duplicates, conflicts = _find_copies(shards, damaged, quarantine, pool)
+            shards, left_out, duplicates = _find_copies(shards, damaged, quarantine, pool)
         count = partial(_attempt, partial(_count, left_out=left_out, verify=verify))
         outcomes = pool.map(count, range(len(shards)), shards)
         tallies, done, total = [], 0, sum(s.rows for s in shards)
@@ -64,7 +64,7 @@ def count_files(
                 progress(done, total)
     refuse([], damaged, quarantine)
     counted_files = tuple(shard.file for shard in shards)
-    return Result(complete(questions, merge(tallies)), counted_files, dict(damaged), duplicates, conflicts)
+    return Result(complete(questions, merge(tallies)), counted_files, dict(damaged), duplicates)
 
 
 def _promised(shard: _Shard) -> int:
@@ -130,7 +130,7 @@ def _count(number: int, shard: _Shard, left_out: LeftOut, verify: bool) -> Count
 
 def _find_copies(
     shards: list[_Shard], damaged: list[tuple[str, str]], quarantine: bool, pool: ThreadPoolExecutor
-) -> tuple[list[_Shard], LeftOut, int, int]:
+) -> tuple[list[_Shard], LeftOut, int]:
     """What to leave out. A damaged file is found first and has no say, so the others are looked at again without it."""
     while True:
         with tempfile.TemporaryDirectory(prefix="ahead-dedup-") as folder:
@@ -142,11 +142,11 @@ def _find_copies(
                 refuse([], damaged, quarantine)
                 shards = [s for s, (_, why) in zip(shards, attempts, strict=True) if not why]
                 continue
-            left_out, duplicates, conflicts = LeftOut(), 0, 0
-            for places, copies, differing in spill.resolve():
+            left_out, duplicates = LeftOut(), 0
+            for places in spill.resolve():
                 left_out.mark(places)
-                duplicates, conflicts = duplicates + copies, conflicts + differing
-            return shards, left_out, duplicates, conflicts
+                duplicates += len(places)
+            return shards, left_out, duplicates
 
 
 def _spill(number: int, shard: _Shard, spill: Spill) -> None:
@@ -155,7 +155,7 @@ def _spill(number: int, shard: _Shard, spill: Spill) -> None:
         for batch in read_batches(opened, shard.asked, ids=True):
             assert batch.ids is not None
             invalid += int((~shard.asked.oracle.valid(batch.payloads)).sum())
-            spill.add(number, batch.start, batch.ids, batch.payloads, shard.asked.question)
+            spill.add(number, batch.start, batch.ids)
             seen += len(batch.ids)
     if problem := Counted(seen, invalid, Tally.empty(0)).problem(_promised(shard)):
         raise Damaged(problem)

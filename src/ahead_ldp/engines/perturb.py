@@ -260,9 +260,9 @@ def _check_table(table: str | Path, plan: Plan) -> int:
         spill = Spill(Path(folder), _MOST_ROWS)
         for batch in read_table(table, plan):
             prints = check_rows(plan, rows_of(plan, batch))
-            spill.add(0, rows, prints, prints, plan.campaign)
+            spill.add(0, rows, prints)
             rows += len(prints)
-        copies = sum(again for _, again, _ in spill.resolve())
+        copies = sum(len(again) for again in spill.resolve())
     if copies:
         raise ValueError(f"expected every key in {plan.row_key} once, got {copies} that stand there again")
     if not rows:

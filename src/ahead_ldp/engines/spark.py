@@ -3,7 +3,7 @@
 Partial counts stay apart by file until all parts of a file have come together and its rows match the manifest; only
 then are they added to the tally of their question, in a tree. Tasks that fail, are repeated or speculated count once,
 because Spark takes one result of each; counting itself is a function of the rows.
-Reports that came twice are found by their ids and hashes, which are shuffled; payloads never are.
+Reports that came twice are found by their ids, which are shuffled; payloads never are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUMS = "question int, problem string, n long, counts binary, files binary"
 _SETTLED = _SUMS + ", branch int"
 _BRANCHES = 32  # of the tree, below its root
 _FOREIGN, _PROBLEM = -1, -2
-_BITS = "file int, copies long, conflicts long, bits binary"
+_BITS = "file int, copies long, bits binary"
 
 
 class SparkEngine(Engine):
@@ -80,13 +80,13 @@ class SparkEngine(Engine):
         if broken or bad & {file.name for file in numbered.values()}:
             numbered = {i: file for i, file in numbered.items() if file.name not in bad}
             tallies, _, _ = self._tally(numbered, questions)
-        duplicates = conflicts = 0
+        duplicates = 0
         if care.dedup and numbered:
-            left_out, duplicates, conflicts = find_copies(_read(self.session, numbered))
-            if duplicates or conflicts:
+            left_out, duplicates = find_copies(_read(self.session, numbered))
+            if duplicates:
                 tallies = self._without(numbered, questions, tallies, left_out)
         kept = tuple(numbered.values())
-        return Result(complete(questions, tallies), kept, dict(damaged), duplicates, conflicts)
+        return Result(complete(questions, tallies), kept, dict(damaged), duplicates)
 
     def _tally(
         self, files: dict[int, ReportFile], questions: Questions, only: LeftOut | None = None
@@ -275,8 +275,8 @@ def _arrow_schema(columns: str) -> Any:
     return pa.schema([(name, kinds[kind]) for name, kind in (column.split() for column in columns.split(", "))])
 
 
-def find_copies(frame: Any) -> tuple[LeftOut, int, int]:
-    """What to leave out of rows (report_id, payload, question, file, row), and how many are copies or in conflict.
+def find_copies(frame: Any) -> tuple[LeftOut, int]:
+    """What to leave out of rows (report_id, file, row) so that the first of each id is left, and how many they are.
 
     The driver holds one bit per report, for the files that have something to leave out.
     """
@@ -284,31 +284,21 @@ def find_copies(frame: Any) -> tuple[LeftOut, int, int]:
     from pyspark.sql import functions as F
 
     place = F.struct("file", "row")
-    slim = frame.select(
-        "report_id", F.sha2(F.concat(F.encode("question", "UTF-8"), "payload"), 256).alias("hash"), "file", "row"
-    )
     same = Window.partitionBy("report_id")
-    compared = slim.select(
-        "file",
-        "row",
-        (F.min("hash").over(same) != F.max("hash").over(same)).alias("conflict"),
-        (F.min(place).over(same) == place).alias("first"),
-    )
-    dropped = compared.where("conflict OR NOT first").select("file", "row", "conflict")
-    bits, copies, conflicts = {}, 0, 0
+    slim = frame.select("report_id", "file", "row")
+    compared = slim.select("file", "row", (F.min(place).over(same) == place).alias("first"))
+    dropped = compared.where("NOT first").select("file", "row")
+    bits, copies = {}, 0
     for row in dropped.groupBy("file").applyInArrow(on_tables(_pack), _BITS).collect():
         bits[row["file"]] = np.frombuffer(row["bits"], np.uint8)
-        copies, conflicts = copies + row["copies"], conflicts + row["conflicts"]
-    return LeftOut(bits), copies, conflicts
+        copies += row["copies"]
+    return LeftOut(bits), copies
 
 
 def _pack(table: Any) -> Any:
     """The rows of one file to leave out, as bits."""
     import pyarrow as pa
 
-    rows, conflict = table.column("row").to_numpy(), table.column("conflict").to_numpy()
-    file, differing = table.column("file")[0].as_py(), int(conflict.sum())
-    types = [pa.int32(), pa.int64(), pa.int64(), pa.binary()]
-    values = [file, len(rows) - differing, differing, packed_rows(rows).tobytes()]
-    arrays = [pa.array([value], kind) for value, kind in zip(values, types, strict=True)]
-    return pa.Table.from_arrays(arrays, names=["file", "copies", "conflicts", "bits"])
+    rows, file = table.column("row").to_numpy(), table.column("file")[0].as_py()
+    row = {"file": file, "copies": len(rows), "bits": packed_rows(rows).tobytes()}
+    return pa.Table.from_pylist([row], schema=_arrow_schema(_BITS))

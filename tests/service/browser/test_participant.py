@@ -26,6 +26,8 @@ def test_a_person_answers_once_and_can_withdraw(site, window):
     page.get_by_text("The town of Sampletown").wait_for()
     assert page.get_by_role("button", name="Continue").is_disabled()  # consent comes first
     assert page.locator("input[type=number]").count() == 0
+    assert page.get_by_text("kept until 30 days after the campaign's end, then deleted").is_visible()
+    assert page.get_by_text("a random number that tells that somebody took part").is_visible()
     answer(page)
     page.get_by_text("Thank you. Your noisy answer was received.").wait_for()
     assert reports(site, name) == 1

@@ -209,6 +209,32 @@ def test_withdrawal_until_the_wave_closes(ledger):
     assert mine.answer(server.name, never, never).status == Status.WITHDRAWN
 
 
+@pytest.mark.parametrize("lost", ["answer", "request"])
+def test_a_report_whose_answer_was_lost_is_sent_again_before_it_is_withdrawn(ledger, lost):
+    """Only what the server knows can be withdrawn; and it may have been on its way."""
+    server = walk_in()
+    mine = client(server, ledger)
+    server.lose = lost
+    assert mine.answer(server.name, yes, value(5)).status == Status.QUEUED
+    mine.withdraw(server.name)
+    assert ledger.entry(server.name).state == State.WITHDRAWN
+    assert sum(server.counts().values()) == 0
+    sent = [body for _, path, body in server.log if path.endswith("/reports")]
+    assert len(sent) == 2
+    assert len(set(sent)) == 1
+
+
+def test_a_report_that_never_arrived_cannot_be_withdrawn(ledger):
+    server = walk_in()
+    mine = client(server, ledger)
+    server.lose = "503"
+    mine.answer(server.name, yes, value(5))
+    server.lose = "503"
+    with pytest.raises(WithdrawalRefused, match="no report"):
+        mine.withdraw(server.name)
+    assert ledger.entry(server.name).state == State.SENT
+
+
 def test_withdrawal_after_close_is_refused(ledger):
     server = walk_in()
     mine = client(server, ledger)

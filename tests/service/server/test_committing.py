@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.server.committing import Committer, Part, write_joined
+from ahead_ldp.service.server.committing import Committer, Part, write, write_joined
 from ahead_ldp.service.server.metrics import Metrics
-from ahead_ldp.service.store import StoreUnavailable
+from ahead_ldp.service.store import KeyMissing, StoreUnavailable
 
 WAIT_S = 30
 
@@ -29,7 +29,7 @@ class SlowStore:
 
 
 def part(n, group="1", insert=True):
-    return Part(("c", 1, group, insert), os.urandom(16 * n), os.urandom(32 * n), bytes(n) if insert else b"")
+    return Part(("c", 1, group, insert), os.urandom(16 * n), bytes(n) if insert else b"")
 
 
 def run(work, most=1000):
@@ -55,19 +55,35 @@ def test_uploads_that_wait_together_are_one_commit():
     assert found == [[2], [3, 1], [5]]
 
 
+def test_a_campaign_whose_key_is_missing_stops_no_other():
+    class Locked(SlowStore):
+        def add_reports(self, batches):
+            if any(b.campaign == "lost" for b in batches):
+                raise KeyMissing("lost")
+            return super().add_reports(batches)
+
+    store = Locked()
+    store.gate.set()
+    lost = [Part(("lost", 1, "1", True), os.urandom(16), b"x")]
+    first, second, third = write(store, [[part(2)], lost, [part(3), part(1)]])
+    assert (first, third) == ([bytes(2)], [bytes(3), bytes(1)])
+    assert isinstance(second, KeyMissing)
+    assert store.calls == [[6]]
+
+
 def test_what_goes_to_one_question_is_one_batch_and_everybody_gets_their_own_outcomes():
     """Ids are their own outcomes here, so that an exchange would be seen."""
 
     class Telling:
         def add_reports(self, batches):
             self.calls = [(b.group, b.insert, b.n) for b in batches]
-            assert all(len(b.hashes) == 32 * b.n and len(b.payloads) == b.n * b.insert for b in batches)
+            assert all(len(b.ids) == 16 * b.n and len(b.payloads) == b.n * b.insert for b in batches)
             return [b.ids[::16] for b in batches]
 
     def told(outcomes, group, insert=True):
         ids = b"".join(bytes([outcome]) * 16 for outcome in outcomes)
         n = len(outcomes)
-        return Part(("c", 1, group, insert), ids, bytes(32 * n), bytes(n) if insert else b"")
+        return Part(("c", 1, group, insert), ids, bytes(n) if insert else b"")
 
     store = Telling()
     uploads = [

@@ -52,8 +52,16 @@ def test_units_start_a_command_that_exists(path):
 
 
 def test_the_unit_keeps_the_store_where_the_settings_say():
-    state = unit(DEPLOY / "ahead.service")["Service"]["StateDirectory"]
-    assert Settings.load(DEPLOY / "ahead.toml", {}).store.startswith(f"/var/lib/{state}/")
+    store, keys = unit(DEPLOY / "ahead.service")["Service"]["StateDirectory"].split()
+    settings = Settings.load(DEPLOY / "ahead.toml", {})
+    assert settings.store.startswith(f"/var/lib/{store}/")
+    assert settings.keys == f"/var/lib/{keys}"
+
+
+def test_all_processes_of_a_database_have_one_key_directory_and_one_user():
+    service = unit(DEPLOY / "ahead@.service")["Service"]
+    assert Settings.load(DEPLOY / "ahead-postgres.toml", {}).keys == f"/var/lib/{service['StateDirectory']}"
+    assert service["User"] == "ahead"
 
 
 def test_the_proxy_agrees_with_the_settings():

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass, field
 
 from ahead_ldp.service.store import Withdrawal
-from tests.service.store.support import CLOSED, GROUPS, KNOWN, NEW, REPLAYED, UNKNOWN, WITHDRAWN
+from tests.service.store.support import CLOSED, GROUPS, KNOWN, NEW, UNKNOWN, WITHDRAWN
 
 
 @dataclass
@@ -46,9 +46,7 @@ class Model:
         """The outcome of one report, in the order of checks of docs/wire.md."""
         entry = self.entries.get(name)
         if entry is not None:
-            if entry.place == "withdrawn":
-                return WITHDRAWN
-            return KNOWN if entry.change == change else REPLAYED
+            return WITHDRAWN if entry.place == "withdrawn" else KNOWN
         if not self.takes(wave, group):
             return CLOSED
         if not insert:
@@ -60,10 +58,7 @@ class Model:
         """The answer to a withdrawal."""
         entry = self.entries.get(name)
         if entry is None:
-            if self.waves[self.wave] != "open":
-                return Withdrawal.TOO_LATE
-            self.entries[name] = Entry(-1, 0, "", "withdrawn")
-            return Withdrawal.BURIED
+            return Withdrawal.UNKNOWN
         if entry.place == "withdrawn" or (entry.wave, entry.group) in self.void:
             return Withdrawal.GONE
         if self.waves[entry.wave] != "open":

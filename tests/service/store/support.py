@@ -21,7 +21,7 @@ CAMPAIGN = hashlib.sha256(b"campaign").hexdigest()
 OTHER = hashlib.sha256(b"other").hexdigest()
 GROUPS = ("coarse", "fine")
 LENGTH = 8  # bytes of a payload
-NEW, KNOWN, REPLAYED, WITHDRAWN, CLOSED, UNKNOWN = Outcome
+NEW, KNOWN, WITHDRAWN, CLOSED, UNKNOWN = Outcome
 
 
 def new_wave(number: int = 1, groups: Iterable[str] = GROUPS, closes_at: int | None = None) -> NewWave:
@@ -37,11 +37,11 @@ def open_campaign(store: Store, campaign: str = CAMPAIGN, groups: Iterable[str] 
     store.open_wave(campaign, new_wave(1, groups), 101, CampaignState.DRAFT)
 
 
-def report(name: object, change: int = 0) -> tuple[bytes, bytes, bytes]:
-    """Id, hash and payload of the report of this name; with ``change`` other bytes under the same id."""
+def report(name: object, change: int = 0) -> tuple[bytes, bytes]:
+    """Id and payload of the report of this name; with ``change`` other bytes under the same id."""
     report_id = hashlib.sha256(f"id {name}".encode()).digest()[:16]
     payload = hashlib.sha256(f"payload {name} {change}".encode()).digest()[:LENGTH]
-    return report_id, hashlib.sha256(report_id + payload).digest(), payload
+    return report_id, payload
 
 
 def batch(
@@ -53,8 +53,8 @@ def batch(
     insert: bool = True,
 ) -> Batch:
     """A batch of the reports of these names."""
-    ids, hashes, payloads = zip(*(report(name, change) for name in names), strict=True)
-    return Batch(campaign, wave, group, b"".join(ids), b"".join(hashes), b"".join(payloads), insert)
+    ids, payloads = zip(*(report(name, change) for name in names), strict=True)
+    return Batch(campaign, wave, group, b"".join(ids), b"".join(payloads), insert)
 
 
 def stored(store: Store, group: str = GROUPS[0], wave: int = 1, campaign: str = CAMPAIGN, rows: int = 7) -> set[bytes]:
@@ -62,17 +62,15 @@ def stored(store: Store, group: str = GROUPS[0], wave: int = 1, campaign: str = 
     frames: list[bytes] = []
     for chunk in store.reports(campaign, wave, group, rows):
         for i in range(chunk.n):
-            parts = ((chunk.ids, 16), (chunk.hashes, 32), (chunk.payloads, LENGTH))
-            report_id, frame_hash, payload = (part[i * size : (i + 1) * size] for part, size in parts)
-            assert frame_hash == hashlib.sha256(report_id + payload).digest()
-            frames.append(report_id + payload)
+            parts = ((chunk.ids, 16), (chunk.payloads, LENGTH))
+            frames.append(b"".join(part[i * size : (i + 1) * size] for part, size in parts))
     assert len({frame[:16] for frame in frames}) == len(frames)
     return set(frames)
 
 
 def frames(names: Iterable[object], change: int = 0) -> set[bytes]:
     """What ``stored`` says when exactly these are in."""
-    return {i + p for i, _, p in (report(name, change) for name in names)}
+    return {i + p for i, p in (report(name, change) for name in names)}
 
 
 def count(store: Store, wave: int = 1, campaign: str = CAMPAIGN) -> list[FrozenGroup]:
@@ -81,7 +79,7 @@ def count(store: Store, wave: int = 1, campaign: str = CAMPAIGN) -> list[FrozenG
     for group in store.counts(campaign, wave):
         chunks = list(store.reports(campaign, wave, group))
         n = sum(chunk.n for chunk in chunks)
-        made.append(FrozenGroup(group, n, f"tally {wave} {group} {n}".encode(), reports_digest(chunks)))
+        made.append(FrozenGroup(group, n, f"tally {wave} {group} {n}".encode(), reports_digest(c.ids for c in chunks)))
     return made
 
 

@@ -1,14 +1,29 @@
 """Tables of other versions are refused, or brought up with everything in them."""
 
 import contextlib
+import hashlib
 import sqlite3
+from pathlib import Path
 
 import psycopg
 import pytest
 
-from ahead_ldp.service.store import SCHEMA_VERSION, SchemaMismatch, open_store
+from ahead_ldp.service.store import SCHEMA_VERSION, SchemaMismatch, StoreUnavailable, open_store, reports_digest
 from ahead_ldp.service.store.migrations import steps
-from tests.service.store.support import CAMPAIGN, KNOWN, batch, frames, open_campaign, stored
+from tests.service.store.support import (
+    CAMPAIGN,
+    GROUPS,
+    KNOWN,
+    NEW,
+    WITHDRAWN,
+    batch,
+    close,
+    frames,
+    new_wave,
+    open_campaign,
+    report,
+    stored,
+)
 
 SQLITE_ONLY, POSTGRES_ONLY = {"withdrawn"}, {"seen"}
 
@@ -34,17 +49,112 @@ def dialect(url):
 def make_version_1(url):
     """A populated store as version 1 made it."""
     with connected(url) as connection:
-        run = connection.execute if dialect(url) == "postgres" else connection.executescript
-        run(steps(dialect(url))[1])
-        connection.execute("UPDATE meta SET value = 1 WHERE name = 'version'")
-        empty = "CAST('' AS BYTEA)" if dialect(url) == "postgres" else "X''"
-        columns = "(digest, record, state, created_at)"
-        connection.execute(f"INSERT INTO campaigns {columns} VALUES ('old', {empty}, 'draft', 7)")
+        make_tables(url, connection, 1)
+        insert(url, connection, "campaigns", digest="old", record=b"", state="draft", created_at=7)
+
+
+def make_tables(url, connection, version):
+    run = connection.execute if dialect(url) == "postgres" else connection.executescript
+    for number in range(1, version + 1):
+        run(steps(dialect(url))[number])
+    connection.execute(f"UPDATE meta SET value = {version} WHERE name = 'version'")
+
+
+def insert(url, connection, table, **values):
+    mark = "%s" if dialect(url) == "postgres" else "?"
+    sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join([mark] * len(values))})"
+    connection.execute(sql, list(values.values()))
+
+
+def frame_hash(name):
+    """What version 2 kept of a report for ever."""
+    return hashlib.sha256(b"".join(report(name))).digest()
+
+
+def make_version_2(url):
+    """A campaign as version 2 kept it: wave 1 counted, one group of it void, wave 2 open; d was withdrawn."""
+    digest = hashlib.sha256(b"over ids and hashes").hexdigest()
+    with connected(url) as connection:
+        make_tables(url, connection, 2)
+        insert(url, connection, "campaigns", key=1, digest=CAMPAIGN, record=b"", state="open", created_at=7)
+        for number, state in ((1, "closed"), (2, "open")):
+            insert(url, connection, "waves", key=number, campaign=1, number=number, state=state, note="", opened_at=8,
+                   extensions=0)  # fmt: skip
+        states = {1: "counted", 2: "void", 3: "open", 4: "open"}
+        for key, state in states.items():
+            question = new_wave((key + 1) // 2).questions[(key + 1) % 2]
+            counted = {} if key > 2 else {"n": 2 * (key == 1), "tally": b"tally", "reports_digest": digest}
+            insert(url, connection, "questions", key=key, wave=(key + 1) // 2, name=question.group,
+                   digest=question.digest, record=question.record, state=state, **counted)  # fmt: skip
+        for seq, (question, names) in enumerate(((1, "a"), (1, "b"), (2, "v"), (3, "xy")), start=1):
+            ids, payloads = (b"".join(part) for part in zip(*map(report, names), strict=True))
+            hashes, n = b"".join(map(frame_hash, names)), len(names) * (question != 2)
+            insert(url, connection, "chunks", seq=seq, question=question, n=n, ids=ids, hashes=hashes,
+                   payloads=payloads if n else b"")  # fmt: skip
+            for name in names if dialect(url) == "postgres" else ():
+                insert(url, connection, "seen", campaign=1, id=report(name)[0], hash=frame_hash(name), chunk=seq)
+        if dialect(url) == "postgres":
+            insert(url, connection, "seen", campaign=1, id=report("d")[0], hash=frame_hash("d"), chunk=0)
+            connection.execute("SELECT setval(pg_get_serial_sequence('chunks', 'seq'), 4)")
+        else:
+            insert(url, connection, "withdrawn", campaign=1, id=report("d")[0])
+
+
+def test_version_3_keeps_every_report_and_forgets_every_hash(url):
+    make_version_2(url)
+    store = open_store(url, migrate=True)
+    assert stored(store) == frames("ab")
+    assert stored(store, wave=2) == frames("xy")
+    ids = [report(name)[0] for name in "ab"]
+    found = {(q.wave, q.group): q.reports_digest for q in store.questions(CAMPAIGN)}
+    assert found == {(1, GROUPS[0]): reports_digest(ids), (1, GROUPS[1]): reports_digest([]),
+                     (2, GROUPS[0]): None, (2, GROUPS[1]): None}  # fmt: skip
+    outcomes = store.add_reports([batch("abvdxyn", wave=2, change=1)])
+    assert outcomes == [bytes([KNOWN, KNOWN, KNOWN, WITHDRAWN, KNOWN, KNOWN, NEW])]
+    assert store.missing_keys() == []
+    assert close(store, wave=2, last=True)
+    store.close()
+
+
+def test_version_3_leaves_no_payload_and_no_hash_in_the_file(tmp_path):
+    url = f"sqlite:{tmp_path / 'store.db'}"
+    make_version_2(url)
+    kept = [part for name in "abvxy" for part in (report(name)[1], frame_hash(name)) if name != "v"]
+    assert all(needle in (tmp_path / "store.db").read_bytes() for needle in kept)
+    open_store(url, migrate=True).close()
+    for path in tmp_path.iterdir():
+        assert not any(needle in path.read_bytes() for needle in [*kept, frame_hash("v")]), path.name
+
+
+def test_version_3_leaves_no_payload_and_no_hash_in_the_tables(postgres):
+    """The old tables are dropped, not updated: their files are removed."""
+    url = postgres.new_database()
+    make_version_2(url)
+    with connected(url) as connection:
+        sql = "SELECT pg_relation_filepath(oid) FROM pg_class WHERE relname IN ('chunks', 'seen')"
+        old = [Path(postgres.data, path) for (path,) in connection.execute(sql)]
+    assert all(path.exists() for path in old)
+    open_store(url, migrate=True).close()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")  # removes the files of dropped tables
+        sql = "SELECT 1 FROM information_schema.columns WHERE table_schema = 'public' AND column_name LIKE 'hash%'"
+        assert connection.execute(sql).fetchall() == []
+    assert not any(path.exists() and path.stat().st_size for path in old)
+
+
+def test_a_migration_without_a_place_for_keys_changes_nothing(url, tmp_path):
+    make_version_2(url)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StoreUnavailable, match="key directory"):
+        open_store(url, migrate=True, keys=tmp_path / "file" / "keys")
+    with pytest.raises(SchemaMismatch, match="version 2, this program 3"):
+        open_store(url)
+    open_store(url, migrate=True).close()
 
 
 def test_an_older_store_is_refused_until_it_is_migrated(url):
     make_version_1(url)
-    with pytest.raises(SchemaMismatch, match="version 1, this program 2"):
+    with pytest.raises(SchemaMismatch, match="version 1, this program 3"):
         open_store(url)
     store = open_store(url, migrate=True)
     assert [(c.digest, c.created_at) for c in store.campaigns()] == [("old", 7)]
@@ -76,7 +186,7 @@ def test_a_database_of_something_else_is_refused(url):
 
 def test_a_step_that_fails_leaves_the_old_version(url, monkeypatch):
     make_version_1(url)
-    broken = steps(dialect(url)) | {2: "CREATE TABLE half (x INTEGER); CREATE TABLE half (x INTEGER)"}
+    broken = steps(dialect(url)) | {2: "CREATE TABLE half (x INTEGER);\nCREATE TABLE half (x INTEGER)"}
     monkeypatch.setattr("ahead_ldp.service.store.migrations.steps", lambda _: broken)
     with pytest.raises((sqlite3.OperationalError, psycopg.Error)):
         open_store(url, migrate=True)

@@ -52,7 +52,7 @@ def lost_at_power_loss(vfs, kind, folder, monkeypatch, behind=0):
         store.add_reports([batch(names("upload", k))])
         acknowledged |= set(names("upload", k))
         if k % 7 == 3:
-            assert whole.withdraw(CAMPAIGN, report(f"upload {k - 2} 0")[0], 150) in ("removed", "buried")
+            assert whole.withdraw(CAMPAIGN, report(f"upload {k - 2} 0")[0], 150) in ("removed", "unknown")
             acknowledged.discard(f"upload {k - 2} 0")
         for share in (0.0, 0.5):
             image = vfs.disk.after_power_loss(rng, share)

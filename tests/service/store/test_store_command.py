@@ -38,7 +38,7 @@ def test_check_backup_and_restore(filled, new_url, tmp_path, capsys):
     assert "epoch 2" in out
     assert "is void; wave 1 is void, 3 reports deleted" in out
     code, out, _ = run(capsys, "restore", backup, kept, "--keep", CAMPAIGN, "--epoch", "5", "--json")
-    assert json.loads(out) == {"epoch": 5, "ended": []}
+    assert json.loads(out) == {"epoch": 5, "ended": [], "forgotten": 0}
     store = open_store(kept)
     assert stored(store) == frames("abc")
     store.close()

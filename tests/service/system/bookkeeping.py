@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 # GONE: withdrawn or given up at the same time, and nobody can tell which came first.
@@ -43,6 +45,7 @@ class Sent:
     wave: int
     group: str
     status: str = ABSENT
+    also: bytes | None = None  # other bytes under this id, sent at the same time: one of the two is stored
 
     @property
     def id(self) -> bytes:
@@ -94,16 +97,16 @@ class Book:
 
         The order of checks is that of docs/wire.md; ``bad`` is what is wrong with the frame's form, if anything.
         """
-        expected = self._expected(sent, frame, where, bad)
+        expected = self._expected(sent, where, bad)
         check(reason in expected, "upload", sent.status, where, self.waves, self.groups.get(where), reason, expected)
         self.note(sent, frame, where, reason)
 
-    def _expected(self, sent: Sent, frame: bytes, where: tuple[int, str], bad: str | None) -> tuple[str | None, ...]:
+    def _expected(self, sent: Sent, where: tuple[int, str], bad: str | None) -> tuple[str | None, ...]:
         if sent.status == WITHDRAWN:
             return ("report_withdrawn",)
-        if sent.status in (IN, DELETED):
-            return (None,) if frame == sent.frame else ("report_replayed",)
-        known = (None if frame == sent.frame else "report_replayed",) if sent.status == MAYBE else ()
+        if sent.status in (IN, DELETED):  # whatever the bytes are: the first ones count
+            return (None,)
+        known = (None,) if sent.status == MAYBE else ()
         if not self.takes(*where):
             return ("wave_closed", *known)
         return (bad, *known)
@@ -115,9 +118,6 @@ class Book:
                 stored = where if sent.status == ABSENT or self.takes(*where) else (sent.wave, sent.group)
                 sent.frame, (sent.wave, sent.group) = frame, stored
                 sent.status = DELETED if self.groups.get(stored) == "void" else IN
-        elif reason == "report_replayed":
-            check(frame != sent.frame, "replayed its own bytes")
-            check(sent.status in (IN, DELETED, MAYBE), "replayed an unknown id", sent.status)
         elif sent.status == MAYBE and reason != "report_withdrawn":
             sent.status = ABSENT
         else:
@@ -125,12 +125,11 @@ class Book:
 
     def withdrawal(self, sent: Sent, status: int) -> None:
         """Check the answer to a withdrawal."""
-        open_now = self.waves.get(self.wave) == "open"
         before = sent.status
         if before == IN:
             expected = 200 if self.waves[sent.wave] == "open" else 409
         elif before == ABSENT:
-            expected = 200 if open_now else 409
+            expected = 404
         elif before == MAYBE:
             expected = status
         else:
@@ -138,8 +137,10 @@ class Book:
         check(status == expected, "withdrawal", before, self.waves, status)
         if before == MAYBE and status == 200 and self.groups.get((sent.wave, sent.group)) == "void":
             sent.status = GONE  # withdrawn, or given up with its group: nobody can tell
-        elif before in (IN, ABSENT, MAYBE) and status == 200:
+        elif before in (IN, MAYBE) and status == 200:
             sent.status = WITHDRAWN
+        elif before == MAYBE and status == 404:
+            sent.status = ABSENT
         elif before == MAYBE and self.waves.get(sent.wave) == "open":
             raise Violation("an open wave refused a withdrawal")
 
@@ -185,7 +186,7 @@ class Book:
         return {
             (s.wave, s.group)
             for s in self.reports.values()
-            if s.status == MAYBE and self.groups.get((s.wave, s.group), "void") != "void"
+            if (s.status == MAYBE or s.also) and self.groups.get((s.wave, s.group), "void") != "void"
         }
 
     def recount(self, now: int) -> None:
@@ -206,7 +207,7 @@ class Book:
                 continue
             check(tally["n"] == len(inside), "counted", name, tally["n"], len(inside))
             check(tally["n"] >= self.minimum, "counted below the minimum")
-            check(tally["counts"] == naive_counts(inside, len(tally["counts"])), "tally", name)
+            check(any(tally["counts"] == naive_counts(some, len(tally["counts"])) for some in choices(inside)), name)
             check(group["reports"] == naive_digest(inside), "digest", name)
 
     def _check_void(self, name: tuple[int, str], now: int) -> None:
@@ -232,6 +233,10 @@ class Book:
         if erased and not frames:
             return
         found = set(frames)
+        for sent in self.inside(wave, group):
+            if sent.also in found:
+                sent.frame = sent.also
+            sent.also = None
         wanted = {s.frame for s in self.inside(wave, group)}
         check(wanted <= found, "acknowledged and lost", len(wanted - found), wave, group)
         for sent in self.reports.values():
@@ -263,13 +268,18 @@ def _reachable(state: str) -> set[str]:
     return found
 
 
-def naive_counts(reports: list[Sent], cells: int) -> list[int]:
+def choices(reports: list[Sent]) -> Iterator[list[bytes]]:
+    """The frames, in every way in which one of two was stored and nobody can tell which."""
+    yield from map(list, product(*([s.frame] if s.also is None else [s.frame, s.also] for s in reports)))
+
+
+def naive_counts(frames: list[bytes], cells: int) -> list[int]:
     """Ones per cell, bit by bit."""
-    return [sum(s.frame[16 + j // 8] >> (j % 8) & 1 for s in reports) for j in range(cells)]
+    return [sum(frame[16 + j // 8] >> (j % 8) & 1 for frame in frames) for j in range(cells)]
 
 
 def naive_digest(reports: list[Sent]) -> str:
-    """The binding digest as docs/wire.md and decision 008 have it, entry by entry."""
-    entries = sorted(s.id + hashlib.sha256(s.frame).digest() for s in reports)
+    """The binding digest as docs/wire.md has it, id by id."""
+    entries = sorted(s.id for s in reports)
     buckets = (b"".join(e for e in entries if e[0] == first) for first in range(256))
     return hashlib.sha256(b"".join(hashlib.sha256(bucket).digest() for bucket in buckets)).hexdigest()

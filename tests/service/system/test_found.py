@@ -49,7 +49,7 @@ def test_a_wave_that_was_open_again_while_it_was_counted_is_counted_anew(tmp_pat
             service.close(campaign, 1)
         chain = service.call("GET", f"/campaigns/{campaign}/chain", "public").json()
         found = chain["waves"][0]["groups"][0]["tally"]
-        frames = [Sent(b"", r.report_id + r.payload, 1, "") for r in made]
+        frames = [r.report_id + r.payload for r in made]
         assert found["counts"] == naive_counts(frames, len(found["counts"]))
 
 

@@ -118,7 +118,7 @@ def _tallies(wave: Mapping[str, Any]) -> dict[str, Tally] | None:
     if any(group["tally"] is None for group in wave["groups"]):
         return None
     for group in wave["groups"]:
-        check_digest(group["reports"], "the digest over the reports")
+        check_digest(group["reports"], "the digest over the ids counted")
     return {g["group"]: tally_from_record(g["tally"], digest(g["question"])) for g in wave["groups"]}
 
 

@@ -11,7 +11,7 @@ from ahead_ldp.service.store.rows import QuestionRow
 
 
 def chain(service: Campaigns, campaign: str) -> dict[str, Any]:
-    """Everything that an audit recomputes: questions, frozen tallies, digests over the reports.
+    """Everything that an audit recomputes: questions, frozen tallies, digests over the ids that were counted.
 
     The parts are read one after the other. A wave that was closed meanwhile would show up without its tallies, or
     the chain would end elsewhere, so they are read again until no wave has changed.

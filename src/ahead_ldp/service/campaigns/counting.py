@@ -1,4 +1,4 @@
-"""From stored reports to the tally of a group, chunk by chunk, and the digest that binds the reports counted."""
+"""From stored reports to the tally of a group, chunk by chunk, and the digest that binds the ids counted."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ahead_ldp.protocol.mechanism import tally_record
 from ahead_ldp.schema.arrays import Bytes
 from ahead_ldp.service.store.binding import reports_digest
 from ahead_ldp.service.store.interface import Store
-from ahead_ldp.service.store.rows import Chunk, FrozenGroup, QuestionRow
+from ahead_ldp.service.store.rows import FrozenGroup, QuestionRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupCount:
-    """One group of a wave: its tally, and the digest over (id, hash) of the reports in it."""
+    """One group of a wave: its tally, and the digest over the ids of the reports in it."""
 
     group: str
     question: str
@@ -41,9 +41,9 @@ def count_group(
     store: Store, campaign: str, question: QuestionRow, oracle: Oracle, alive: Callable[[], None] = lambda: None
 ) -> GroupCount:
     """Count the stored reports of a group; a void one has none. ``alive`` is called between chunks, to keep a lease."""
-    tally, names = Tally.empty(oracle.outcomes), []
+    tally, ids = Tally.empty(oracle.outcomes), []
     for chunk in store.reports(campaign, question.wave, question.group):
         tally += oracle.tally(np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, oracle.report_bytes))
-        names.append(Chunk(chunk.n, chunk.ids, chunk.hashes, b""))
+        ids.append(chunk.ids)
         alive()
-    return GroupCount(question.group, question.digest, tally, reports_digest(names))
+    return GroupCount(question.group, question.digest, tally, reports_digest(ids))

@@ -17,7 +17,7 @@ from ahead_ldp.service.campaigns.lifecycle import SCREENS, Close, Extend, Intent
 from ahead_ldp.service.campaigns.logs import LOGGER, event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.replays import Auditor
-from ahead_ldp.service.store.interface import StateChanged, Store, StoreUnavailable
+from ahead_ldp.service.store.interface import KeyMissing, StateChanged, Store, StoreUnavailable
 from ahead_ldp.service.store.rows import (
     CampaignRow,
     CampaignState,
@@ -54,6 +54,8 @@ class Jobs:
 
         How many jobs were done.
         """
+        for digest, wave in self.store.missing_keys():
+            event("key_missing", logging.ERROR, campaign=digest, wave=wave)
         for campaign in self.store.campaigns():
             self._look_at(campaign)
         done = 0
@@ -127,6 +129,9 @@ class Jobs:
             result = Problem("wrong_state", "something else changed it first").body()
         except NotHeld:  # not a failure to wait after: when it is held again, it is to be gone on with
             result, waits = Problem("wrong_state", "it is not held").body(), False
+        except KeyMissing:  # somebody has to do something, and whoever asked is told so
+            result = Problem("key_missing").body()
+            event("job_failed", logging.ERROR, kind=job.kind, reason="key_missing")
         except StoreUnavailable:
             event("store_unavailable", logging.ERROR, kind=job.kind)
             return  # the lease runs out, and the job is done then
@@ -147,6 +152,10 @@ class Jobs:
             return
         if self.store.document(campaign.digest, 0, _RETENTION) is None:
             body = audit_event("reports_deleted", campaign.digest)
-            count = self.store.delete_reports(campaign.digest, self.clock(), body)
+            try:
+                count = self.store.delete_reports(campaign.digest, self.clock(), body)
+            except StoreUnavailable:  # a key that cannot be removed, say: again in the next round, after the others
+                event("store_unavailable", logging.ERROR, kind=_RETENTION, campaign=campaign.digest)
+                return
             self.store.put_document(campaign.digest, 0, _RETENTION, b"deleted")
             event("reports_deleted", campaign=campaign.digest, count=count)

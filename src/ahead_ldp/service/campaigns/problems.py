@@ -33,9 +33,10 @@ KINDS: dict[str, tuple[int, str]] = {
     "too_many_requests": (429, "Too many requests from one address"),
     "busy": (429, "The queue is full"),
     "internal": (500, "The server failed"),
+    "key_missing": (503, "The key of a wave is not in the server's key directory; its operator must bring it back"),
     "unavailable": (503, "The store cannot write at the moment"),
 }
-_RETRY_AFTER_S = {"too_many_requests": 1, "busy": 1, "unavailable": 5}
+_RETRY_AFTER_S = {"too_many_requests": 1, "busy": 1, "key_missing": 60, "unavailable": 5}
 
 
 @dataclass(slots=True)

@@ -130,13 +130,22 @@ class Client:
             return [self._send_due(entry.campaign) for entry in self._ledger.outbox(int(self._clock()))]
 
     def withdraw(self, digest: str) -> None:
-        """Take the report back; possible until its wave closes. What was charged stays charged."""
+        """Take the report back; possible until its wave closes. What was charged stays charged.
+
+        A report whose answer was lost is sent again first: only one that the server knows can be withdrawn, and it
+        may still be on its way.
+        """
         entry = self._ledger.entry(check_digest(digest, "campaign"))
+        if entry is not None and entry.state == State.SENT and entry.batch is not None:
+            self._send(digest, entry.batch)
+            entry = self._ledger.entry(digest)
         if entry is None or entry.state not in (State.SENT, State.ACKNOWLEDGED):
             raise WithdrawalRefused("there is no report to withdraw")
         body = json.dumps({"nonce": self._ledger.token(digest).nonce.hex()}).encode("ascii")
         answer = self._transport.request("POST", f"/v1/campaigns/{digest}/withdrawals", body, JSON)
-        if answer.status in (404, 409, 410):
+        if answer.status == 404:
+            raise WithdrawalRefused("the server has no report of this device")
+        if answer.status in (409, 410):
             raise WithdrawalRefused("the wave is closed: the report was counted")
         if answer.status not in (200, 204):
             raise Unreachable(f"the server answered {answer.status}")

@@ -20,7 +20,7 @@ from ahead_ldp.service.server.application import Application
 from ahead_ldp.service.server.config import Settings
 from ahead_ldp.service.server.openapi import complete
 from ahead_ldp.service.server.service import Service
-from ahead_ldp.service.store.interface import NotFound, Store, StoreUnavailable
+from ahead_ldp.service.store.interface import KeyMissing, NotFound, Store, StoreUnavailable
 
 
 def create_app(
@@ -93,6 +93,7 @@ _PROBLEMS: dict[type[Exception], Callable[[Any], Problem]] = {
     Problem: lambda problem: problem,
     RequestValidationError: _invalid,
     HTTPException: _of_status,
+    KeyMissing: lambda _: Problem("key_missing"),
     StoreUnavailable: lambda _: Problem("unavailable"),
     NotFound: lambda _: Problem("not_found"),
     Exception: _unexpected,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ahead_ldp.service.campaigns.logs import LOGGER
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.metrics import Metrics
-from ahead_ldp.service.store.interface import Store
+from ahead_ldp.service.store.interface import KeyMissing, Store
 from ahead_ldp.service.store.rows import ID_LENGTH, Batch, Key
 
 Settled = Callable[[list[bytes] | BaseException], None]
@@ -29,7 +29,6 @@ class Part(NamedTuple):
 
     key: Key
     ids: bytes
-    hashes: bytes
     payloads: bytes
 
 
@@ -108,15 +107,15 @@ class Committer:
         """What the thread does: one commit after the other, each told to the loop when it is durable."""
         while (taken := self._work.get()) is not None:
             started = time.perf_counter()
-            result: list[list[bytes]] | BaseException
+            result: Sequence[list[bytes] | BaseException] | BaseException
             try:
-                result = write_joined(self.store, [parts for parts, _, _ in taken])
+                result = write(self.store, [parts for parts, _, _ in taken])
             except BaseException as error:
                 result = error
             self.metrics.commits.observe(time.perf_counter() - started)
             self._loop.call_soon_threadsafe(self._answer, taken, result)
 
-    def _answer(self, taken: list[_Entry], result: list[list[bytes]] | BaseException) -> None:
+    def _answer(self, taken: list[_Entry], result: Sequence[list[bytes] | BaseException] | BaseException) -> None:
         for i, (_, n, settled) in enumerate(taken):
             self._reports -= n
             try:
@@ -140,6 +139,22 @@ def _settle(future: asyncio.Future[list[bytes]], result: list[bytes] | BaseExcep
         future.set_result(result)
 
 
+def write(store: Store, uploads: Sequence[Sequence[Part]]) -> Sequence[list[bytes] | BaseException]:
+    """The outcomes of each upload, in one commit; if a campaign's key is missing, its uploads alone are told so."""
+    try:
+        return write_joined(store, uploads)
+    except KeyMissing:  # nothing was written
+        answers: dict[int, list[bytes] | BaseException] = {}
+        campaigns = [parts[0].key[0] for parts in uploads]
+        for campaign in dict.fromkeys(campaigns):
+            at = [i for i, name in enumerate(campaigns) if name == campaign]
+            try:
+                answers |= zip(at, write_joined(store, [uploads[i] for i in at]), strict=True)
+            except KeyMissing as error:
+                answers |= dict.fromkeys(at, error)
+        return [answers[i] for i in range(len(uploads))]
+
+
 def write_joined(store: Store, uploads: Sequence[Sequence[Part]]) -> list[list[bytes]]:
     """The outcomes of each upload's parts; all that goes to one question is one batch of the store.
 
@@ -152,10 +167,10 @@ def write_joined(store: Store, uploads: Sequence[Sequence[Part]]) -> list[list[b
             joined.setdefault(part.key, []).append(part)
     answers = store.add_reports([_batch(key, some) for key, some in joined.items()])
     take = {key: io.BytesIO(outcomes).read for key, outcomes in zip(joined, answers, strict=True)}
-    return [[take[key](len(ids) // ID_LENGTH) for key, ids, _, _ in parts] for parts in uploads]
+    return [[take[key](len(ids) // ID_LENGTH) for key, ids, _ in parts] for parts in uploads]
 
 
 def _batch(key: Key, parts: Sequence[Part]) -> Batch:
-    _, ids, hashes, payloads = zip(*parts, strict=True)
+    _, ids, payloads = zip(*parts, strict=True)
     campaign, wave, group, insert = key
-    return Batch(campaign, wave, group, b"".join(ids), b"".join(hashes), b"".join(payloads), insert)
+    return Batch(campaign, wave, group, b"".join(ids), b"".join(payloads), insert)

@@ -27,6 +27,7 @@ class Settings:
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(8440, "port to listen on; 0 takes a free one")
     store: str = _setting("ahead.db", "a file for SQLite, or postgresql://...")
+    keys: str = _setting("ahead.keys", "directory of the waves' keys: outside every backup, the same for all processes")
     max_body_bytes: int = _setting(4 << 20, "largest body of a request")
     max_batch: int = _setting(10_000, "most reports in one upload")
     max_cells: int = _setting(1 << 16, "most cells of a question; a campaign that needs more is refused")

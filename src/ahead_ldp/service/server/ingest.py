@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from binascii import hexlify
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from ahead_ldp.service.server.config import Settings
 from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
 from ahead_ldp.service.server.metrics import Metrics
 from ahead_ldp.service.server.tokens import verify
-from ahead_ldp.service.store.interface import StoreUnavailable
+from ahead_ldp.service.store.interface import KeyMissing, StoreUnavailable
 from ahead_ldp.service.store.rows import Outcome
 
 PREFIX, SUFFIX = "/v1/campaigns/", "/reports"
@@ -31,7 +30,6 @@ MEDIA_TYPE = b"application/octet-stream"
 _ACCEPTED = int(Outcome.KNOWN)  # outcomes up to here
 _FEW = 4  # up to this, one by one is faster than arrays, and signatures are checked faster than handed over
 _REASONS: dict[int, Reason] = {
-    Outcome.REPLAYED: Reason.REPLAYED,
     Outcome.WITHDRAWN: Reason.WITHDRAWN,
     Outcome.CLOSED: Reason.CLOSED,
 }
@@ -73,32 +71,30 @@ def frames_of(target: Target, body: bytes, max_batch: int) -> int:
 
 def parse_upload(target: Target, body: bytes, n: int) -> Upload:
     """Cut a batch into its frames and check the form of each."""
-    ids, hashes, payloads = _columns(target, body, n)
+    ids, payloads = _columns(target, body, n)
     bad = _bad_forms(target, payloads, n)
     if target.has_tokens:
         bad |= _bad_tokens(target, ids, body, [k for k in range(n) if k not in bad])
     if not bad:
-        return Upload(target, n, [Part(target.entering, ids, hashes, payloads)], [range(n)], bad)
+        return Upload(target, n, [Part(target.entering, ids, payloads)], [range(n)], bad)
     parts: list[Part] = []
     places: list[Sequence[int]] = []
     for some, key in (([k for k in range(n) if k not in bad], target.entering), (sorted(bad), target.asking)):
         if some:
             rows = _take(payloads, some, target.payload_length) if key is target.entering else b""
-            parts.append(Part(key, _take(ids, some, ID_LENGTH), _take(hashes, some, 32), rows))
+            parts.append(Part(key, _take(ids, some, ID_LENGTH), rows))
             places.append(some)
     return Upload(target, n, parts, places, bad)
 
 
-def _columns(target: Target, body: bytes, n: int) -> tuple[bytes, bytes, bytes]:
-    """Ids, hashes of whole frames, and payloads, each joined."""
-    sha256, size, end = hashlib.sha256, target.frame_length, ID_LENGTH + target.payload_length
+def _columns(target: Target, body: bytes, n: int) -> tuple[bytes, bytes]:
+    """Ids and payloads, each joined."""
+    end = ID_LENGTH + target.payload_length
     if n == 1:
         frame = body[HEADER_LENGTH:]
-        return frame[:ID_LENGTH], sha256(frame).digest(), frame[ID_LENGTH:end]
-    view = memoryview(body)
-    hashes = b"".join([sha256(view[i : i + size]).digest() for i in range(HEADER_LENGTH, len(body), size)])
-    frames = np.frombuffer(body, np.uint8, offset=HEADER_LENGTH).reshape(n, size)
-    return frames[:, :ID_LENGTH].tobytes(), hashes, frames[:, ID_LENGTH:end].tobytes()
+        return frame[:ID_LENGTH], frame[ID_LENGTH:end]
+    frames = np.frombuffer(body, np.uint8, offset=HEADER_LENGTH).reshape(n, target.frame_length)
+    return frames[:, :ID_LENGTH].tobytes(), frames[:, ID_LENGTH:end].tobytes()
 
 
 def _take(joined: bytes, places: list[int], length: int) -> bytes:
@@ -261,7 +257,7 @@ class Ingest:
         if isinstance(error, Problem):
             return error
         if isinstance(error, StoreUnavailable):
-            return Problem("unavailable")
+            return Problem("key_missing" if isinstance(error, KeyMissing) else "unavailable")
         LOGGER.error("upload_failed", exc_info=error)
         return Problem("internal")
 

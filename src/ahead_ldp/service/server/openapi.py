@@ -52,7 +52,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
 
 def _upload() -> dict[str, Any]:
     kinds = ("truncated", "unknown_version", "wrong_campaign", "wrong_question", "not_found", "too_large")
-    more = ("unsupported_media_type", "too_many_requests", "busy", "unavailable")
+    more = ("unsupported_media_type", "too_many_requests", "busy", "key_missing", "unavailable")
     responses = {str(status): answer for status, answer in problem_responses(*kinds, *more).items()}
     schema = {"schema": {"$ref": _COMPONENTS + "Upload"}}
     responses["200"] = {"description": "What became of every frame", "content": {"application/json": schema}}
@@ -60,8 +60,8 @@ def _upload() -> dict[str, Any]:
         "tags": ["public"],
         "summary": "Upload reports",
         "description": "Header (65 bytes: version, campaign digest, question digest), then frames of one length, "
-        "at least one. A frame is accepted only after it is durable; the same frame again is accepted again. "
-        "docs/wire.md has the form and the order of checks.",
+        "at least one. A frame is accepted only after it is durable. A known id is accepted again, whatever comes with "
+        "it. docs/wire.md has the form and the order of checks.",
         "operationId": "upload_reports",
         "parameters": [
             {

@@ -19,9 +19,9 @@ def health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/v1/ready", responses=problem_responses("unavailable"))
+@router.get("/v1/ready", responses=problem_responses("key_missing", "unavailable"))
 def ready(service: Serving) -> dict[str, Any]:
-    """The store can be written."""
+    """The store can be written, and the keys of the open waves are there."""
     service.store.check_writable()
     return {"status": "ready", "epoch": service.store.epoch()}
 

@@ -52,9 +52,11 @@ def get_chain(service: Serving, campaign: Campaign) -> Response:
 
 @router.post("/withdrawals", responses=problem_responses(*EVERYWHERE, "wrong_state"), status_code=200)
 def withdraw(service: Serving, campaign: Campaign, body: models.Nonce) -> dict[str, str]:
-    """Delete a report while its wave is open; the answer is the same when it is gone already."""
+    """Delete a report while its wave is open; the answer is the same when it is gone already. 404 if none ever came."""
     withdrawal = service.withdraw(campaign, bytes.fromhex(body.nonce))
     service.metrics.withdrawals.labels(withdrawal.value).inc()
+    if withdrawal is Withdrawal.UNKNOWN:
+        raise Problem("not_found", "no report of this nonce")
     if withdrawal is Withdrawal.TOO_LATE:
         raise Problem("wrong_state", "the wave of the report is closed")
     return {"state": "withdrawn"}

@@ -7,10 +7,11 @@ from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 
-from ahead_ldp.service.store.backups import Ended, Restored, prepare, restore_file
+from ahead_ldp.service.store.backups import Asked, Ended, Restored, prepare, restore_file
 from ahead_ldp.service.store.binding import reports_digest
 from ahead_ldp.service.store.events import check_chain, event_digest
 from ahead_ldp.service.store.interface import (
+    KeyMissing,
     LeaseLost,
     NotFound,
     SchemaMismatch,
@@ -19,6 +20,7 @@ from ahead_ldp.service.store.interface import (
     StoreError,
     StoreUnavailable,
 )
+from ahead_ldp.service.store.keys import Keys
 from ahead_ldp.service.store.migrations import SCHEMA_VERSION
 from ahead_ldp.service.store.postgres import PostgresStore
 from ahead_ldp.service.store.rows import (
@@ -56,6 +58,8 @@ __all__ = [
     "FrozenGroup",
     "Job",
     "JobState",
+    "KeyMissing",
+    "Keys",
     "Lease",
     "LeaseLost",
     "NewQuestion",
@@ -86,26 +90,36 @@ __all__ = [
 _POSTGRES = ("postgresql://", "postgres://")
 
 
-def open_store(url: str, *, migrate: bool = False) -> Store:
+def open_store(url: str, *, migrate: bool = False, keys: str | Path | None = None) -> Store:
     """The store behind a URL: ``postgresql://...``, else a file (``sqlite:PATH`` or just the path).
 
-    An empty one gets its tables. Tables of an older version are brought up if ``migrate``, else refused.
+    An empty one gets its tables. Tables of an older version are brought up if ``migrate``, else refused. ``keys`` is
+    the directory of the waves' keys: left out, $AHEAD_KEYS, else ``ahead.keys`` in the working directory.
     """
     if url.startswith(_POSTGRES):
-        return PostgresStore(url, migrate=migrate)
-    return SQLiteStore(_path(url), migrate=migrate)
+        return PostgresStore(url, migrate=migrate, keys=keys)
+    return SQLiteStore(_path(url), migrate=migrate, keys=keys)
 
 
-def restore(backup: str | Path, url: str, now: int, keep: Collection[str] = (), epoch: int = 0) -> Restored:
+def restore(
+    backup: str | Path,
+    url: str,
+    now: int,
+    keep: Collection[str] = (),
+    epoch: int = 0,
+    keys: str | Path | None = None,
+) -> Restored:
     """Fill an empty store from a backup, as a new epoch.
 
     What came in after the backup is lost. Campaigns that had not ended are ended, except those in ``keep``: their
     operator vouches that no wave was closed since. The new epoch is one more than the backup's, or ``epoch`` if larger.
+    The keys are not in a backup: those of the kept campaigns must be in the key directory (``KeyMissing``).
     """
+    as_asked = Asked(now, frozenset(keep), epoch, keys)
     if not url.startswith(_POSTGRES):
-        return restore_file(backup, _path(url), now, keep, epoch)
+        return restore_file(backup, _path(url), as_asked)
     with tempfile.TemporaryDirectory() as folder:
-        prepared, restored = prepare(backup, Path(folder), now, keep, epoch)
+        prepared, restored = prepare(backup, Path(folder), as_asked)
         with closing(SQLiteStore(prepared)) as source, closing(PostgresStore(url)) as target, source.reading() as tx:
             target.load(tx)
     return restored

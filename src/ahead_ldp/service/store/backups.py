@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import Any, Protocol
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.store import campaigns, events, notes, uploads
 from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
+from ahead_ldp.service.store.keys import sync_file
 from ahead_ldp.service.store.rows import CampaignState
-from ahead_ldp.service.store.sqlite import SQLiteStore, new_file, sync_file
+from ahead_ldp.service.store.sqlite import SQLiteStore, new_file
 from ahead_ldp.service.store.transactions import Transaction
 
 TABLES = {  # in an order in which they can be filled, with the columns that number rows
@@ -39,6 +40,16 @@ class Source(Transaction, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """How a restore was asked for: when, which campaigns go on, the least epoch, the key directory."""
+
+    now: int
+    keep: frozenset[str]
+    epoch: int
+    keys: str | Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """A campaign that a restore ended, because nobody vouched for it."""
 
@@ -54,6 +65,7 @@ class Restored:
 
     epoch: int
     ended: tuple[Ended, ...]
+    forgotten: int  # reports of closed waves that the backup holds, and whose keys are gone
 
 
 def write_file(path: str, source: Source) -> None:
@@ -74,7 +86,7 @@ def column_names(tx: Transaction, table: str) -> list[str]:
     return [name for (name,) in tx.rows("SELECT name FROM pragma_table_info(?) ORDER BY cid", table)]
 
 
-def prepare(backup: str | Path, folder: Path, now: int, keep: Collection[str], epoch: int) -> tuple[Path, Restored]:
+def prepare(backup: str | Path, folder: Path, asked: Asked) -> tuple[Path, Restored]:
     """A copy of a backup, checked, brought to this program's version, and opened as a new epoch."""
     if not Path(backup).is_file():
         raise NotFound("expected a backup file")
@@ -84,8 +96,10 @@ def prepare(backup: str | Path, folder: Path, now: int, keep: Collection[str], e
         with open(handle, "wb") as copy, open(backup, "rb") as file:
             shutil.copyfileobj(file, copy)
         _check_file(path)
-        with closing(SQLiteStore(path, migrate=True)) as store, store.writing() as tx:
-            restored = _begin_epoch(tx, now, keep, epoch)
+        with closing(SQLiteStore(path, migrate=True, keys=asked.keys)) as store:
+            with store.writing() as tx:
+                restored = _begin_epoch(tx, asked)
+            store.check_keys()
         sync_file(path)
     except BaseException:
         path.unlink(missing_ok=True)
@@ -93,11 +107,11 @@ def prepare(backup: str | Path, folder: Path, now: int, keep: Collection[str], e
     return path, restored
 
 
-def restore_file(backup: str | Path, path: Path, now: int, keep: Collection[str] = (), epoch: int = 0) -> Restored:
+def restore_file(backup: str | Path, path: Path, asked: Asked) -> Restored:
     """A backup as a new SQLite store at a path where nothing is yet."""
     if path.exists():
         raise ValueError("expected a path where nothing is yet")
-    prepared, restored = prepare(backup, path.parent, now, keep, epoch)
+    prepared, restored = prepare(backup, path.parent, asked)
     prepared.rename(path)
     sync_file(path.parent)
     return restored
@@ -113,20 +127,21 @@ def _check_file(path: Path) -> None:
         raise StoreUnavailable("the backup is damaged")
 
 
-def _begin_epoch(tx: Transaction, now: int, keep: Collection[str], epoch: int) -> Restored:
+def _begin_epoch(tx: Transaction, asked: Asked) -> Restored:
     """A published wave is never closed again: what had not ended ends here, unless somebody vouches for it.
 
     What happened after the backup is not in it. A wave that was open then may have been closed and published since;
     closing it again from fewer reports would publish a second truth. Only who compared the public chain can know.
     """
-    new = max(notes.epoch(tx) + 1, epoch)
+    now, keep, new = asked.now, asked.keep, max(notes.epoch(tx) + 1, asked.epoch)
     tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", new)
     tx.change("UPDATE jobs SET state = 'queued', lease = NULL, lease_until = NULL WHERE state = 'leased'")
-    unknown = set(keep) - {c.digest for c in campaigns.every(tx)}
+    unknown = keep - {c.digest for c in campaigns.every(tx)}
     if unknown:
         raise NotFound("expected campaigns to keep that are in the backup")
     going_on = [c for c in campaigns.every(tx) if c.state not in campaigns.FINAL and c.digest not in keep]
     ended = tuple(_end(tx, campaign.digest, now) for campaign in going_on)
+    forgotten = _forget(tx)
     body = {
         "event": "restored",
         "epoch": new,
@@ -134,7 +149,19 @@ def _begin_epoch(tx: Transaction, now: int, keep: Collection[str], epoch: int) -
         "ended": [{"campaign": e.campaign, "state": e.state.value, "reports": e.reports} for e in ended],
     }
     events.append(tx, canonical_bytes(body), now)
-    return Restored(new, ended)
+    return Restored(new, ended, forgotten)
+
+
+def _forget(tx: Transaction) -> int:
+    """Delete what cannot be read any more: reports past their retention, of which the backup is older."""
+    forgotten = 0
+    for wave, name in tx.rows("SELECT key, key_name FROM waves WHERE state IN ('closed', 'void')"):
+        if not tx.keys.has(name):
+            of = "question IN (SELECT key FROM questions WHERE wave = ?)"
+            ((n,),) = tx.rows(f"SELECT COALESCE(SUM(n), 0) FROM chunks WHERE {of}", wave)
+            uploads.erase(tx, of, wave)
+            forgotten += int(n)
+    return forgotten
 
 
 def _end(tx: Transaction, digest: str, now: int) -> Ended:

@@ -26,6 +26,10 @@ class StoreUnavailable(StoreError):
     """The store cannot work now: disk full, read-only, locked for too long, connection lost. Answer 503, try again."""
 
 
+class KeyMissing(StoreUnavailable):
+    """The key of a wave is not in the key directory: its payloads can be neither read nor added to."""
+
+
 class StateChanged(StoreError):
     """A compare and swap found another state than expected; read again before deciding anew."""
 
@@ -51,7 +55,13 @@ class Store(Protocol):
         """Return if the store can be read; else ``StoreUnavailable``."""
 
     def check_writable(self) -> None:
-        """Return if a durable write works now; else ``StoreUnavailable``. For readiness; changes nothing visible."""
+        """Return if a durable write works now; else ``StoreUnavailable``. For readiness; changes nothing visible.
+
+        Uploads also need the keys of the open waves: one that is not there is ``KeyMissing``.
+        """
+
+    def missing_keys(self) -> list[tuple[str, int]]:
+        """The open and held waves, by campaign and number, whose key is not in the key directory."""
 
     def epoch(self) -> int:
         """1 for a new store, one more after every restore."""
@@ -113,7 +123,7 @@ class Store(Protocol):
         lease: rows.Lease | None = None,
         hold: str | None = None,
     ) -> None:
-        """OPEN to HELD, HELD to OPEN, either to VOID (all its reports are deleted). CLOSED comes from ``freeze_wave``.
+        """OPEN to HELD, HELD to OPEN, either to VOID: its reports are deleted. CLOSED comes from ``freeze_wave``.
 
         When this returns with HELD, no report of the wave comes or goes any more: count at leisure. With a ``lease``
         it is renewed in the same step, and nothing happens without it: ``LeaseLost``. With a ``hold`` the wave must
@@ -157,14 +167,15 @@ class Store(Protocol):
     def add_reports(self, batches: Sequence[rows.Batch]) -> list[bytes]:
         """Take many uploads in one transaction; one ``Outcome`` byte per report of each batch, in order.
 
-        Durable on return. Of two reports with one id the first in order wins, where batches that cannot enter
-        (``insert=False``, or a question that takes no more) count as later. The wave's state, the look-up and the
-        insertion are one atomic step against every closer and every other upload. Batches of one (campaign, wave,
-        group) that insert must have one payload length.
+        Durable on return. The id alone decides: of two reports with one id the first in order enters, and every
+        later one gets the same outcome whatever it says. Batches that cannot enter (``insert=False``, or a question
+        that takes no more) count as later. The wave's state, the look-up and the insertion are one atomic step
+        against every closer and every other upload. Batches of one (campaign, wave, group) that insert must have one
+        payload length.
         """
 
     def withdraw(self, campaign: str, report_id: bytes, now: int) -> rows.Withdrawal:
-        """Delete a report while its wave is open; its id stays, so that it cannot come back."""
+        """Delete a report while its wave is open; its id stays and cannot come back. An unknown id changes nothing."""
 
     def counts(self, campaign: str, wave: int) -> dict[str, int]:
         """Stored reports per group of the wave, 0 included."""
@@ -173,7 +184,10 @@ class Store(Protocol):
         """The reports of one group in chunks of about ``rows``; a stable set once the wave is no longer open."""
 
     def delete_reports(self, campaign: str, now: int, event: bytes | None = None) -> int:
-        """Delete the reports of a FINISHED or VOID campaign (retention) and say how many; ids and hashes stay."""
+        """Delete the reports of a FINISHED or VOID campaign (retention) and say how many; the ids alone stay.
+
+        The keys of its waves are destroyed, so that every copy of the store forgets the reports too.
+        """
 
     # Around it
 

@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ahead_ldp.schema.arrays import Ints
-from ahead_ldp.service.store.rows import HASH_LENGTH, ID_LENGTH
+from ahead_ldp.service.store.rows import ID_LENGTH
 
 _RECENT = 2_048  # ids that are not sorted in yet
 _SIZES = (65_536,)  # ids in the upper levels, which are copied when the recent ones are sorted in
 _Keys = NDArray[np.uint64]
 _Chunks = Ints
 _SECRET = np.array([secrets.randbits(64) | 1, secrets.randbits(64) | 1], np.uint64)
-
-Place = tuple[bytes, int]  # hash and chunk
 
 
 class KnownIds:
@@ -48,21 +46,19 @@ class KnownIds:
                 self._campaigns[campaign].add(ids, seq)
             self._last = seq
 
-    def find(self, connection: sqlite3.Connection, campaign: int, ids: Sequence[bytes]) -> dict[bytes, Place]:
-        """Hash and chunk of those that are in; chunk 0 if withdrawn."""
+    def find(self, connection: sqlite3.Connection, campaign: int, ids: Sequence[bytes]) -> dict[bytes, int]:
+        """The chunk of those that are in; 0 if withdrawn."""
         index = self._campaigns.setdefault(campaign, _Campaign())
         if not index.is_loaded:
             where = "WHERE w.campaign = ? AND k.seq <= ? ORDER BY k.seq"
             index.load(connection.execute(f"{_CHUNKS} {where}", (campaign, self._last)))
-        places: dict[bytes, Place] = {}
+        chunks: dict[bytes, int] = {}
         for chunk, wanted in index.candidates(ids).items():
-            sql = "SELECT ids, hashes FROM chunks WHERE seq = ?"
-            ((held, hashes),) = connection.execute(sql, (chunk,))
-            for report_id, at in _positions(held, wanted):
-                places[report_id] = (hashes[at * HASH_LENGTH : (at + 1) * HASH_LENGTH], chunk)
+            ((held,),) = connection.execute("SELECT ids FROM chunks WHERE seq = ?", (chunk,))
+            chunks.update((report_id, chunk) for report_id in _held(held, wanted))
         if not index.withdrawn.isdisjoint(ids):
-            places.update((i, (b"", 0)) for i in ids if i in index.withdrawn)
-        return places
+            chunks.update((i, 0) for i in ids if i in index.withdrawn)
+        return chunks
 
 
 class _Campaign:
@@ -128,7 +124,7 @@ _NOTHING: _Level = (np.empty(0, np.uint64), np.empty(0, np.int64))
 
 
 def cut(joined: bytes, length: int) -> list[bytes]:
-    """Ids or hashes that stand one after the other, each by itself."""
+    """Values of one length that stand one after the other, each by itself."""
     return [joined[i : i + length] for i in range(0, len(joined), length)]
 
 
@@ -140,13 +136,11 @@ def position(ids: bytes, report_id: bytes) -> int | None:
     return None if at < 0 else at // ID_LENGTH
 
 
-def _positions(ids: bytes, wanted: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Those of the wanted ids that are among ids, and where."""
-    if len(wanted) < 8:  # a search through a few kilobytes is faster than a dictionary of them
-        places = {report_id: position(ids, report_id) for report_id in wanted}
-    else:
-        places = {report_id: at for at, report_id in enumerate(cut(ids, ID_LENGTH))}
-    return ((report_id, at) for report_id in wanted if (at := places.get(report_id)) is not None)
+def _held(ids: bytes, wanted: Sequence[bytes]) -> Iterable[bytes]:
+    """Those of the wanted ids that are among ids."""
+    if len(wanted) < 8:  # a search through a few kilobytes is faster than a set of them
+        return [report_id for report_id in wanted if position(ids, report_id) is not None]
+    return set(cut(ids, ID_LENGTH)).intersection(wanted)
 
 
 def _keys(ids: bytes) -> _Keys:

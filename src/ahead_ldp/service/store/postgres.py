@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ahead_ldp.service.store import backups, migrations, notes
+from ahead_ldp.service.store import backups, conversion, migrations, notes
 from ahead_ldp.service.store.interface import StoreUnavailable
-from ahead_ldp.service.store.rows import HASH_LENGTH, ID_LENGTH
+from ahead_ldp.service.store.keys import Keys
+from ahead_ldp.service.store.rows import ID_LENGTH
 from ahead_ldp.service.store.tables import TableStore
 from ahead_ldp.service.store.transactions import Lock
 
@@ -22,19 +24,17 @@ _MIGRATING = 0x61686561_6C6470  # an advisory lock for whoever makes or changes 
 _SESSION = f"-c synchronous_commit=on -c lock_timeout={LOCK_S}s -c idle_in_transaction_session_timeout=60s"
 _NAMES_OF_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
 _CHECKED = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
-# Ids and hashes travel as two byte strings, cut up there; chunk numbers as a list and two bytes of index a row.
+# Ids travel as one byte string, cut up there; chunk numbers as a list and two bytes of index a row.
 _INSERT_SEEN = f"""
-INSERT INTO seen (campaign, id, hash, chunk)
+INSERT INTO seen (campaign, id, chunk)
 SELECT %(campaign)s::bigint, substr(%(ids)s::bytea, {ID_LENGTH} * i + 1, {ID_LENGTH}),
-       substr(%(hashes)s::bytea, {HASH_LENGTH} * i + 1, {HASH_LENGTH}),
        (%(chunks)s::bigint[])[1 + 256 * get_byte(%(which)s::bytea, 2 * i) + get_byte(%(which)s::bytea, 2 * i + 1)]
 FROM generate_series(0, %(n)s::int - 1) AS i
 ON CONFLICT DO NOTHING"""
 
 _SEEN_FROM_CHUNKS = f"""
-INSERT INTO seen (campaign, id, hash, chunk)
-SELECT w.campaign, substr(k.ids, {ID_LENGTH} * i + 1, {ID_LENGTH}),
-       substr(k.hashes, {HASH_LENGTH} * i + 1, {HASH_LENGTH}), k.seq
+INSERT INTO seen (campaign, id, chunk)
+SELECT w.campaign, substr(k.ids, {ID_LENGTH} * i + 1, {ID_LENGTH}), k.seq
 FROM chunks k JOIN questions q ON q.key = k.question JOIN waves w ON w.key = q.wave
 CROSS JOIN LATERAL generate_series(0, length(k.ids) / {ID_LENGTH} - 1) AS i"""
 
@@ -42,15 +42,16 @@ CROSS JOIN LATERAL generate_series(0, length(k.ids) / {ID_LENGTH} - 1) AS i"""
 class PostgresStore(TableStore):
     """A store in a PostgreSQL database. Uploads run side by side; a closer waits for them, and they for it."""
 
-    def __init__(self, url: str, *, migrate: bool = False) -> None:
+    def __init__(self, url: str, *, migrate: bool = False, keys: str | Path | None = None) -> None:
         """Connect, and make the tables in an empty database. ``SchemaMismatch`` as for SQLite."""
         self._url = url
+        self.keys = Keys(keys)
         self._idle: list[psycopg.Connection] = []
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._closed = False
         try:
             with self._connection() as connection:
-                _migrate(connection, migrate)
+                self._migrate(connection, migrate)
         except BaseException:
             self.close()
             raise
@@ -59,7 +60,7 @@ class PostgresStore(TableStore):
     def writing(self) -> Iterator[_Transaction]:
         """Read committed: what is read after a lock is as new as the lock. COMMIT returns when the log is synced."""
         with self._connection() as connection, connection.cursor(binary=True) as cursor:
-            yield _Transaction(cursor)
+            yield _Transaction(cursor, self.keys)
             connection.commit()
 
     @contextmanager
@@ -67,7 +68,7 @@ class PostgresStore(TableStore):
         """One snapshot."""
         with self._connection() as connection, connection.cursor(binary=True) as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield _Transaction(cursor)
+            yield _Transaction(cursor, self.keys)
             connection.commit()
 
     def backup(self, path: str) -> None:
@@ -88,15 +89,28 @@ class PostgresStore(TableStore):
                     tx.rows(f"SELECT setval({sequence}, COALESCE(MAX({number}), 0) + 1, false) FROM {table}")
             tx.change(_SEEN_FROM_CHUNKS)
             for campaign, report_id in source.stream("SELECT campaign, id FROM withdrawn"):
-                tx.bury(campaign, report_id)
+                tx.change("INSERT INTO seen VALUES (?, ?, 0)", campaign, report_id)
 
     def close(self) -> None:
         """Close the idle connections; busy ones are closed when they come back."""
         self._closed = True
         self._close_idle()
 
+    def _migrate(self, connection: psycopg.Connection, migrate: bool) -> None:
+        """Bring the tables to this program's version, all steps in one transaction."""
+        with connection.cursor(binary=True) as cursor:
+            tx = _Transaction(cursor, self.keys)
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
+            version = migrations.version(cursor.execute, _NAMES_OF_TABLES)
+            for number, sql in migrations.missing("postgres", version, migrate).items():
+                with connection.cursor() as plain:
+                    plain.execute(sql.encode())
+                conversion.convert(tx, number)
+                tx.change("UPDATE meta SET value = ? WHERE name = 'version'", number)
+        connection.commit()
+
     def _wipe(self) -> None:
-        """Dead rows are PostgreSQL's to remove: its autovacuum, or ``VACUUM chunks`` (docs/operations.md)."""
+        """Dead rows are PostgreSQL's to remove; without the key of their wave they say nothing."""
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection]:
@@ -160,9 +174,10 @@ class PostgresStore(TableStore):
 class _Transaction:
     skip_locked: ClassVar[str] = "FOR UPDATE SKIP LOCKED"
 
-    def __init__(self, cursor: psycopg.Cursor) -> None:
+    def __init__(self, cursor: psycopg.Cursor, keys: Keys) -> None:
         self._cursor = cursor
-        self.erases = False
+        self.keys, self.erases = keys, False
+        self.doomed: list[str] = []
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """All rows at once."""
@@ -189,51 +204,34 @@ class _Transaction:
         call = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
         self._cursor.execute(f"SELECT {call}(%s::int, %s::int)", (what.value, key))
 
-    def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, bytes, int]]) -> int:
+    def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, int]]) -> int:
         """In one statement; an id that another transaction takes in meanwhile is waited for."""
-        chunks = sorted({chunk for _, _, chunk in rows})
+        chunks = sorted({chunk for _, chunk in rows})
         index = {chunk: at.to_bytes(2, "big") for at, chunk in enumerate(chunks)}
         inserted = self._cursor.execute(
             _INSERT_SEEN,
             {
                 "campaign": campaign,
-                "ids": b"".join([i for i, _, _ in rows]),
-                "hashes": b"".join([h for _, h, _ in rows]),
+                "ids": b"".join([i for i, _ in rows]),
                 "chunks": chunks,
-                "which": b"".join([index[chunk] for _, _, chunk in rows]),
+                "which": b"".join([index[chunk] for _, chunk in rows]),
                 "n": len(rows),
             },
         )
         return inserted.rowcount
 
     def withdraw(self, campaign: int, report_id: bytes) -> None:
-        """Its hash stays."""
+        """Its id stays."""
         self.change("UPDATE seen SET chunk = 0 WHERE campaign = ? AND id = ?", campaign, report_id)
 
-    def bury(self, campaign: int, report_id: bytes) -> bool:
-        """With a hash that no report has."""
-        sql = "INSERT INTO seen VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING"
-        return bool(self.change(sql, campaign, report_id, bytes(HASH_LENGTH)))
-
-    def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, tuple[bytes, int]]:
+    def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, int]:
         """By the primary key, all at once."""
-        sql = "SELECT id, hash, chunk FROM seen WHERE campaign = ? AND id = ANY(?)"
-        return {i: (h, chunk) for i, h, chunk in self.rows(sql, campaign, list(ids))}
+        return dict(self.rows("SELECT id, chunk FROM seen WHERE campaign = ? AND id = ANY(?)", campaign, list(ids)))
 
     def new_chunks(self, k: int) -> list[int]:
         """From the sequence, which no rollback sets back."""
         sql = "SELECT nextval(pg_get_serial_sequence('chunks', 'seq')) FROM generate_series(1, ?)"
         return [number for (number,) in self.rows(sql, k)]
-
-
-def _migrate(connection: psycopg.Connection, migrate: bool) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
-        version = migrations.version(cursor.execute, _NAMES_OF_TABLES)
-        for number, sql in migrations.missing("postgres", version, migrate).items():
-            cursor.execute(sql.encode())
-            cursor.execute("UPDATE meta SET value = %s WHERE name = 'version'", (number,))
-    connection.commit()
 
 
 def _spelled(sql: str) -> bytes:

@@ -7,7 +7,6 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 ID_LENGTH = 16
-HASH_LENGTH = 32
 
 
 class CampaignState(StrEnum):
@@ -41,23 +40,22 @@ class Outcome(IntEnum):
     """What became of one report. NEW and KNOWN are accepted and durable; the others changed nothing."""
 
     NEW = 0
-    KNOWN = 1  # the same id with the same hash is in already, whatever the wave's state
-    REPLAYED = 2  # the same id with another hash is in already
-    WITHDRAWN = 3  # this id was withdrawn and cannot come back
-    CLOSED = 4  # unknown id, and the wave or the group takes no more reports
-    UNKNOWN = 5  # unknown id of a batch with ``insert=False``: the wave is open, nothing was stored
+    KNOWN = 1  # this id is in already: whatever came with it now, the first report counts
+    WITHDRAWN = 2  # this id was withdrawn and cannot come back
+    CLOSED = 3  # unknown id, and the wave or the group takes no more reports
+    UNKNOWN = 4  # unknown id of a batch with ``insert=False``: the wave is open, nothing was stored
 
 
 ACCEPTED = frozenset({Outcome.NEW, Outcome.KNOWN})
 
 
 class Withdrawal(StrEnum):
-    """What a withdrawal did. After REMOVED, GONE and BURIED the report was not counted, and never will be."""
+    """What a withdrawal did. After REMOVED and GONE the report was not counted, and never will be."""
 
     REMOVED = "removed"  # the report left its chunk in this call
     GONE = "gone"  # it was withdrawn before, or deleted with its group
-    BURIED = "buried"  # the id was unknown; a report under it that still is on its way will be refused
-    TOO_LATE = "too_late"  # its wave is no longer open; for an unknown id: no wave of the campaign is
+    UNKNOWN = "unknown"  # no report of this id ever came; one that is still on its way will be taken
+    TOO_LATE = "too_late"  # its wave is no longer open
 
 
 Key = tuple[str, int, str, bool]  # campaign, wave, group, and whether the reports may enter: as in a ``Batch``
@@ -65,25 +63,24 @@ Key = tuple[str, int, str, bool]  # campaign, wave, group, and whether the repor
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Reports to one question: ids (16 bytes each), SHA-256 hashes of the frames (32), payloads of one length.
+    """Reports to one question: ids (16 bytes each), and payloads of one length.
 
     With ``insert=False`` the ids are only looked up: a server asks so about frames that it would refuse, because
-    a known report is accepted before anything else is checked.
+    a known id is accepted before anything else is checked.
     """
 
     campaign: str  # digest
     wave: int
     group: str
     ids: bytes
-    hashes: bytes
     payloads: bytes = b""
     insert: bool = True
 
     def __post_init__(self) -> None:
-        """The three parts must speak of the same number of reports."""
+        """Both parts must speak of the same number of reports."""
         n = self.n
-        if not n or len(self.ids) != n * ID_LENGTH or len(self.hashes) != n * HASH_LENGTH:
-            raise ValueError("expected one id and one hash of each report")
+        if not n or len(self.ids) != n * ID_LENGTH:
+            raise ValueError("expected an id of each report")
         if self.insert and (not self.payloads or len(self.payloads) % n):
             raise ValueError("expected payloads of one length")
 
@@ -99,7 +96,6 @@ class Chunk:
 
     n: int
     ids: bytes
-    hashes: bytes
     payloads: bytes
 
 
@@ -163,7 +159,7 @@ class QuestionRow:
 
 @dataclass(frozen=True, slots=True)
 class FrozenGroup:
-    """The count of one group: the tally's canonical bytes, n, and the digest over its reports (``reports_digest``)."""
+    """The count of one group: the tally's canonical bytes, n, and the digest over its ids (``reports_digest``)."""
 
     group: str
     n: int

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ahead_ldp.service.store import migrations
+from ahead_ldp.service.store import conversion, migrations
 from ahead_ldp.service.store.interface import StoreUnavailable
-from ahead_ldp.service.store.known_ids import KnownIds, Place
+from ahead_ldp.service.store.keys import Keys, sync_file
+from ahead_ldp.service.store.known_ids import KnownIds
 from ahead_ldp.service.store.tables import TableStore
 from ahead_ldp.service.store.transactions import Lock
 
@@ -40,9 +42,10 @@ _UNAVAILABLE = {  # primary result codes that are about the disk and its neighbo
 class SQLiteStore(TableStore):
     """A store in one file. Writers take turns; readers see the last commit and wait for nobody."""
 
-    def __init__(self, path: str | Path, *, migrate: bool = False) -> None:
+    def __init__(self, path: str | Path, *, migrate: bool = False, keys: str | Path | None = None) -> None:
         """Open or create. ``SchemaMismatch`` for tables of another version, unless ``migrate`` brings them up."""
         self.path = Path(path)
+        self.keys = Keys(keys)
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._readers: list[sqlite3.Connection] = []
@@ -50,7 +53,8 @@ class SQLiteStore(TableStore):
         self._closed = False
         try:
             with self._lock, _mapped():
-                _migrate(self._connected(), migrate)
+                keep_private(self.path)
+                self._migrate(migrate)
         except BaseException:
             self.close()
             raise
@@ -62,7 +66,7 @@ class SQLiteStore(TableStore):
             connection = self._connected()
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield _Transaction(connection, self._known)
+                yield _Transaction(connection, self._known, self.keys)
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # the first error is the one to tell; SQLite may have rolled back itself
@@ -80,7 +84,7 @@ class SQLiteStore(TableStore):
             try:
                 connection.execute("PRAGMA query_only = ON")
                 connection.execute("BEGIN")
-                yield _Transaction(connection, KnownIds())
+                yield _Transaction(connection, KnownIds(), self.keys)
                 connection.execute("COMMIT")
             except BaseException:
                 connection.close()
@@ -135,8 +139,27 @@ class SQLiteStore(TableStore):
         if mode != "wal" or level != _FULL:
             raise StoreUnavailable(f"expected a synced write-ahead log, got {mode} and synchronous {level}")
 
+    def _migrate(self, migrate: bool) -> None:
+        """Bring the tables to this program's version, each step a transaction of its own."""
+        connection = self._connected()
+        version = migrations.version(connection.execute, "SELECT name FROM sqlite_master")
+        for number, sql in migrations.missing("sqlite", version, migrate).items():
+            connection.execute("BEGIN EXCLUSIVE")
+            try:
+                for statement in _statements(sql):
+                    connection.execute(statement)
+                conversion.convert(_Transaction(connection, KnownIds(), self.keys), number)
+                connection.execute("UPDATE meta SET value = ? WHERE name = 'version'", (number,))
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+        if 0 < version < migrations.SCHEMA_VERSION:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was overwritten is not left in the log
+
     def _wipe(self) -> None:
-        """Fold the log into the file and cut it off, so that no deleted report is left in it.
+        """Fold the log into the file and cut it off, so that no deleted report is left in it, sealed as it is.
 
         A long reader (a backup) can be in the way; uploads do not wait for it, a later checkpoint does the rest.
         """
@@ -162,14 +185,15 @@ class _Transaction:
 
     skip_locked: ClassVar[str] = ""  # a writer is alone
 
-    def __init__(self, connection: sqlite3.Connection, known: KnownIds) -> None:
-        self.erases = False
+    def __init__(self, connection: sqlite3.Connection, known: KnownIds, keys: Keys) -> None:
+        self.keys, self.erases = keys, False
+        self.doomed: list[str] = []
         self._connection = connection
         self._known = known
         self._caught_up = False
-        self._pending: dict[int, Sequence[tuple[bytes, bytes, int]]] = {}  # by campaign, as all that follows
-        self._known_before: dict[int, dict[bytes, Place]] = {}
-        self._met: dict[int, dict[bytes, Place]] = {}
+        self._pending: dict[int, Sequence[tuple[bytes, int]]] = {}  # by campaign, as all that follows
+        self._known_before: dict[int, dict[bytes, int]] = {}
+        self._met: dict[int, dict[bytes, int]] = {}
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """All rows at once."""
@@ -186,15 +210,15 @@ class _Transaction:
     def lock(self, what: Lock, key: int = 0, *, shared: bool = False) -> None:
         """A writer is alone already."""
 
-    def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, bytes, int]]) -> int:
+    def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, int]]) -> int:
         """Only remember them: the chunks that the caller stores are what makes them known."""
-        ids = [i for i, _, _ in rows]
+        ids = [i for i, _ in rows]
         known = self.find_seen(campaign, ids)
         self._pending[campaign] = [row for row in rows if row[0] not in known] if known else rows
         self._known_before[campaign] = known
         return len(set(ids)) - len(known)
 
-    def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, Place]:
+    def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, int]:
         """Ask the index in memory, and those that this transaction takes in."""
         if not self._caught_up:
             self._known.catch_up(self._connection)
@@ -202,17 +226,12 @@ class _Transaction:
         if campaign not in self._pending:
             return self._known.find(self._connection, campaign, ids)
         if campaign not in self._met:  # the first of an id wins
-            self._met[campaign] = {i: (h, chunk) for i, h, chunk in reversed(self._pending[campaign])}
+            self._met[campaign] = dict(reversed(self._pending[campaign]))
             self._met[campaign] |= self._known_before[campaign]
         met = self._met[campaign]
         others = [i for i in ids if i not in met]
         known = self._known.find(self._connection, campaign, others) if others else {}
         return known | {i: met[i] for i in ids if i in met}
-
-    def bury(self, campaign: int, report_id: bytes) -> bool:
-        """A writer is alone: nobody was faster."""
-        self.withdraw(campaign, report_id)
-        return True
 
     def withdraw(self, campaign: int, report_id: bytes) -> None:
         """Add it to the list of those that are."""
@@ -232,27 +251,37 @@ def new_file(path: str | Path) -> Iterator[Path]:
     if whole.exists():
         raise ValueError("expected a path where nothing is yet")
     part.unlink(missing_ok=True)
+    keep_private(part)
     yield part
     sync_file(part)
     part.rename(whole)
     sync_file(whole.parent)
 
 
-def sync_file(path: Path) -> None:
-    """Sync a file, or the names in a folder, to disk."""
-    handle = os.open(path, os.O_RDONLY)
+def keep_private(path: Path) -> None:
+    """Make a file that is not there, for its owner alone; take away what others may do with one that is.
+
+    SQLite gives the log beside a file the same mode.
+    """
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            with suppress(PermissionError):  # somebody else's file, which we may use
+                path.chmod(mode & 0o7700)
 
 
-def _migrate(connection: sqlite3.Connection, migrate: bool) -> None:
-    version = migrations.version(connection.execute, "SELECT name FROM sqlite_master")
-    for number, sql in migrations.missing("sqlite", version, migrate).items():
-        connection.executescript(
-            f"BEGIN EXCLUSIVE; {sql}; UPDATE meta SET value = {number} WHERE name = 'version'; COMMIT;"
-        )
+def _statements(sql: str) -> Iterator[str]:
+    """The statements of a step, one by one: a script would commit what stands before it."""
+    statement = ""
+    for line in sql.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
 
 
 @contextmanager

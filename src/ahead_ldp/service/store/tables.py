@@ -14,6 +14,7 @@ from ahead_ldp.service.store import jobs as _jobs
 from ahead_ldp.service.store import notes, uploads
 from ahead_ldp.service.store import role_tokens as _role_tokens
 from ahead_ldp.service.store import waves as _waves
+from ahead_ldp.service.store.keys import Keys
 from ahead_ldp.service.store.rows import Chunk
 from ahead_ldp.service.store.transactions import Transaction, known_row
 
@@ -31,6 +32,8 @@ def _writes(step: _Step[P, R]) -> _Method[P, R]:
         """Say what the step says."""
         with store.writing() as tx:
             result = step(tx, *args, **options)
+        for name in tx.doomed:  # not before the change is durable: what is undone must stay readable
+            store.keys.destroy(name)
         if tx.erases:
             store._wipe()
         return result
@@ -53,6 +56,8 @@ def _reads(step: _Step[P, R]) -> _Method[P, R]:
 class TableStore(ABC):
     """The interface ``Store`` on transactions; what each call promises is said there."""
 
+    keys: Keys
+
     @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:
         """A transaction that is durable when its block has ended, and undone when the block raises."""
@@ -66,7 +71,8 @@ class TableStore(ABC):
         """Called after reports were deleted: the place to wipe what a database keeps of them."""
 
     ping = _reads(notes.ping)
-    check_writable = _writes(notes.probe)
+    _probe = _writes(notes.probe)
+    _keyed = _reads(_waves.keyed)
     epoch = _reads(notes.epoch)
 
     create_campaign = _writes(_campaigns.create)
@@ -110,13 +116,27 @@ class TableStore(ABC):
     def reports(self, campaign: str, wave: int, group: str, rows: int = 65_536) -> Iterator[Chunk]:
         """Chunk by chunk, each read for itself: a long export keeps no transaction open."""
         with self.reading() as tx:
-            (question,) = known_row(tx, "group of a known wave", _QUESTION, campaign, wave, group)
-        return uploads.reports(self._rows, int(question), rows)
+            question, key_name = known_row(tx, "group of a known wave", _QUESTION, campaign, wave, group)
+        return uploads.reports(self._rows, self.keys, key_name, int(question), rows)
+
+    def check_writable(self) -> None:
+        """A write that changes nothing visible, and a look at the keys that uploads need."""
+        self._probe()
+        self.check_keys()
+
+    def check_keys(self) -> None:
+        """Return if every wave that is to be counted has its key, else ``KeyMissing``."""
+        if self.missing_keys():
+            self.keys.cipher(None)
+
+    def missing_keys(self) -> list[tuple[str, int]]:
+        """See ``Store``."""
+        return [(campaign, wave) for campaign, wave, name in self._keyed() if not self.keys.has(name)]
 
     def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         with self.reading() as tx:
             return tx.rows(sql, *parameters)
 
 
-_QUESTION = """SELECT q.key FROM questions q JOIN waves w ON w.key = q.wave JOIN campaigns c ON c.key = w.campaign
- WHERE c.digest = ? AND w.number = ? AND q.name = ?"""
+_QUESTION = """SELECT q.key, w.key_name FROM questions q JOIN waves w ON w.key = q.wave
+ JOIN campaigns c ON c.key = w.campaign WHERE c.digest = ? AND w.number = ? AND q.name = ?"""

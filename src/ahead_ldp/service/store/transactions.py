@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Protocol
 
 from ahead_ldp.service.store.interface import NotFound
+from ahead_ldp.service.store.keys import Keys
 
 
 class Lock(IntEnum):
@@ -21,7 +22,9 @@ class Transaction(Protocol):
     """One transaction. SQL is the part that SQLite and PostgreSQL share, with ``?`` for every parameter."""
 
     skip_locked: ClassVar[str]  # how a query passes over rows that others are about to change
+    keys: Keys  # the directory of the waves' keys
     erases: bool  # reports were deleted: once this is durable, what a database keeps of them is wiped
+    doomed: list[str]  # names of keys to be destroyed once this is durable
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """What a query finds, or what a change returns."""
@@ -32,20 +35,17 @@ class Transaction(Protocol):
     def lock(self, what: Lock, key: int = 0, *, shared: bool = False) -> None:
         """Wait for a lock and hold it to the end; what is read after it is at least as new as the lock."""
 
-    def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, bytes, int]]) -> int:
-        """Take in (id, hash, chunk) in this order where the id is new, and say how many were. Once per campaign.
+    def insert_seen(self, campaign: int, rows: Sequence[tuple[bytes, int]]) -> int:
+        """Take in (id, chunk) in this order where the id is new, and say how many were. Once per campaign.
 
         The caller stores every chunk with exactly the ids that were new, in the same transaction.
         """
 
-    def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, tuple[bytes, int]]:
-        """Hash and chunk of the ids that are in; chunk 0 if withdrawn."""
+    def find_seen(self, campaign: int, ids: Sequence[bytes]) -> dict[bytes, int]:
+        """The chunk of those ids that are in; 0 if withdrawn."""
 
     def withdraw(self, campaign: int, report_id: bytes) -> None:
         """Mark a known id as withdrawn."""
-
-    def bury(self, campaign: int, report_id: bytes) -> bool:
-        """Take in an id as withdrawn, if it is new."""
 
     def new_chunks(self, k: int) -> list[int]:
         """Numbers for k new chunks, never given out before."""

@@ -1,4 +1,8 @@
-"""Reports in the tables: an id enters ``seen`` once, its payload one chunk, both in one transaction."""
+"""Reports in the tables: an id is taken in once, its payload goes into one chunk, both in one transaction.
+
+The id alone decides what becomes of a report. Nothing that is computed from a payload is stored but the payload itself,
+under the key of its wave.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,13 @@ from typing import Any
 
 from ahead_ldp.service.store import campaigns, events
 from ahead_ldp.service.store.interface import StateChanged
+from ahead_ldp.service.store.keys import Cipher, Keys
 from ahead_ldp.service.store.known_ids import cut, position
-from ahead_ldp.service.store.rows import HASH_LENGTH, ID_LENGTH, Batch, Chunk, Outcome, Withdrawal
+from ahead_ldp.service.store.rows import ID_LENGTH, Batch, Chunk, Outcome, Withdrawal
 from ahead_ldp.service.store.transactions import Lock, Transaction
 
 _WITHDRAWN = 0  # in seen.chunk
-_SeenRow = tuple[bytes, bytes, int]  # id, hash, chunk
+_SeenRow = tuple[bytes, int]  # id and chunk
 
 
 @dataclass(slots=True)
@@ -43,9 +48,7 @@ def add(tx: Transaction, batches: Sequence[Batch]) -> list[bytes]:
         at = targets.get((batch.campaign, batch.wave, batch.group))
         if at is not None and at.takes and batch.insert:
             at.batches.append(batch)
-            rows.setdefault(at.campaign, []).extend(
-                zip(cut(batch.ids, ID_LENGTH), cut(batch.hashes, HASH_LENGTH), repeat(at.chunk))
-            )
+            rows.setdefault(at.campaign, []).extend(zip(cut(batch.ids, ID_LENGTH), repeat(at.chunk)))
     all_new = True
     for campaign in sorted(rows):
         # One order for everybody, so that two transactions never wait for each other's ids in a circle;
@@ -67,15 +70,15 @@ def withdraw(tx: Transaction, campaign: str, report_id: bytes, now: int) -> With
         raise ValueError(f"expected an id of {ID_LENGTH} bytes")
     campaigns_of_name = tx.rows("SELECT key FROM campaigns WHERE digest = ?", campaign)
     if not campaigns_of_name:
-        return Withdrawal.TOO_LATE
+        return Withdrawal.UNKNOWN
     key = int(campaigns_of_name[0][0])
-    seen = tx.find_seen(key, [report_id]).get(report_id)
-    if seen is None:
-        return _bury(tx, key, report_id)
-    return _take_out(tx, key, report_id, seen[1])
+    chunk = tx.find_seen(key, [report_id]).get(report_id)
+    return Withdrawal.UNKNOWN if chunk is None else _take_out(tx, key, report_id, chunk)
 
 
-def reports(read: Callable[..., list[tuple[Any, ...]]], question: int, rows: int) -> Iterator[Chunk]:
+def reports(
+    read: Callable[..., list[tuple[Any, ...]]], keys: Keys, key_name: str | None, question: int, rows: int
+) -> Iterator[Chunk]:
     """The chunks of a question, joined to about ``rows`` reports; every read is a short transaction of its own."""
     last = 0
     while True:
@@ -88,22 +91,22 @@ def reports(read: Callable[..., list[tuple[Any, ...]]], question: int, rows: int
             n, last = n + size, seq
             if n >= rows:
                 break
-        sql = (
-            "SELECT n, ids, hashes, payloads FROM chunks WHERE question = ? AND n > 0 AND seq BETWEEN ? AND ?"
-            " ORDER BY seq"
-        )
+        sql = "SELECT n, ids, payloads FROM chunks WHERE question = ? AND n > 0 AND seq BETWEEN ? AND ? ORDER BY seq"
         parts = read(sql, question, pieces[0][0], last)
         if parts:
-            sizes, ids, hashes, payloads = zip(*parts, strict=True)
-            yield Chunk(sum(sizes), b"".join(ids), b"".join(hashes), b"".join(payloads))
+            sizes, ids, sealed = zip(*parts, strict=True)
+            cipher = keys.cipher(key_name)
+            payloads = [cipher.unseal(*part) for part in zip(sealed, ids, strict=True)]
+            yield Chunk(sum(sizes), b"".join(ids), b"".join(payloads))
 
 
 def delete(tx: Transaction, campaign: str, now: int, event: bytes | None = None) -> int:
-    """Delete the reports of a campaign that ended."""
+    """Delete the reports of a campaign that ended, and the keys of its waves."""
     key, state = campaigns.locked(tx, campaign)
     if state not in campaigns.FINAL:
         raise StateChanged(f"expected a finished or void campaign, got {state}")
     tx.erases = True  # again too: the wiping may have failed the first time
+    doom(tx, "campaign = ?", key)
     of = "question IN (SELECT q.key FROM questions q JOIN waves w ON w.key = q.wave WHERE w.campaign = ?)"
     ((n,),) = tx.rows(f"SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM chunks WHERE {of}", key)
     if n:
@@ -116,6 +119,11 @@ def erase(tx: Transaction, of: str, key: int) -> None:
     """Delete the payloads of some chunks; the ids stay, so that they cannot come back."""
     tx.change(f"UPDATE chunks SET n = 0, payloads = ? WHERE {of}", b"", key)
     tx.erases = True
+
+
+def doom(tx: Transaction, which: str, key: int) -> None:
+    """Have the keys of some waves destroyed, once what this transaction does is durable."""
+    tx.doomed += [name for (name,) in tx.rows(f"SELECT key_name FROM waves WHERE {which}", key) if name]
 
 
 def _targets(tx: Transaction, names: Iterable[tuple[str, int, str]]) -> dict[tuple[str, int, str], _Target]:
@@ -156,7 +164,8 @@ def _settle(tx: Transaction, batches: Sequence[Batch], targets: dict[tuple[str, 
         if target is None:  # no such campaign
             answers.append(bytes([Outcome.CLOSED]) * batch.n)
             continue
-        outcomes = _outcomes(tx, batch, target, entered.setdefault(target.campaign, set()))
+        ids, enters = cut(batch.ids, ID_LENGTH), batch.insert and target.takes
+        outcomes = _outcomes(tx, ids, target, enters, entered.setdefault(target.campaign, set()))
         answers.append(bytes(outcomes))
         if Outcome.NEW in outcomes:
             kept.setdefault(target.chunk, []).append(_select(batch, outcomes))
@@ -166,22 +175,19 @@ def _settle(tx: Transaction, batches: Sequence[Batch], targets: dict[tuple[str, 
     return answers
 
 
-def _outcomes(tx: Transaction, batch: Batch, target: _Target, entered: set[bytes]) -> list[int]:
-    ids = cut(batch.ids, ID_LENGTH)
+def _outcomes(tx: Transaction, ids: list[bytes], target: _Target, enters: bool, entered: set[bytes]) -> list[int]:
+    """What becomes of reports with these ids; nothing else about them is known here."""
     known = tx.find_seen(target.campaign, ids)
-    inserted = batch.insert and target.takes
     outcomes: list[int] = []
-    for report_id, report_hash in zip(ids, cut(batch.hashes, HASH_LENGTH), strict=True):
-        seen = known.get(report_id)
-        if seen is None:
+    for report_id in ids:
+        chunk = known.get(report_id)
+        if chunk is None:
             outcomes.append(Outcome.UNKNOWN if target.takes else Outcome.CLOSED)
-        elif inserted and seen[1] == target.chunk and report_id not in entered:
+        elif enters and chunk == target.chunk and report_id not in entered:
             entered.add(report_id)
             outcomes.append(Outcome.NEW)
-        elif seen[1] == _WITHDRAWN:
-            outcomes.append(Outcome.WITHDRAWN)
         else:
-            outcomes.append(Outcome.KNOWN if seen[0] == report_hash else Outcome.REPLAYED)
+            outcomes.append(Outcome.WITHDRAWN if chunk == _WITHDRAWN else Outcome.KNOWN)
     return outcomes
 
 
@@ -189,15 +195,20 @@ def _store(tx: Transaction, target: _Target, batches: Sequence[Batch]) -> None:
     lengths = {len(b.payloads) // b.n for b in batches}
     if len(lengths) != 1:
         raise ValueError("expected payloads of one length for one question")
+    ids = b"".join(b.ids for b in batches)
     tx.change(
-        "INSERT INTO chunks (seq, question, n, ids, hashes, payloads) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunks (seq, question, n, ids, payloads) VALUES (?, ?, ?, ?, ?)",
         target.chunk,
         target.question,
         sum(b.n for b in batches),
-        b"".join(b.ids for b in batches),
-        b"".join(b.hashes for b in batches),
-        b"".join(b.payloads for b in batches),
+        ids,
+        _cipher(tx, target.wave).seal(b"".join(b.payloads for b in batches), ids),
     )
+
+
+def _cipher(tx: Transaction, wave: int) -> Cipher:
+    ((name,),) = tx.rows("SELECT key_name FROM waves WHERE key = ?", wave)
+    return tx.keys.cipher(name)
 
 
 def _select(batch: Batch, outcomes: Sequence[int]) -> Batch:
@@ -206,23 +217,11 @@ def _select(batch: Batch, outcomes: Sequence[int]) -> Batch:
     if len(at) == batch.n:
         return batch
     size = len(batch.payloads) // batch.n
-    ids, hashes, payloads = (
+    ids, payloads = (
         b"".join(part[i * length : (i + 1) * length] for i in at)
-        for part, length in ((batch.ids, ID_LENGTH), (batch.hashes, HASH_LENGTH), (batch.payloads, size))
+        for part, length in ((batch.ids, ID_LENGTH), (batch.payloads, size))
     )
-    return Batch(batch.campaign, batch.wave, batch.group, ids, hashes, payloads)
-
-
-def _bury(tx: Transaction, campaign: int, report_id: bytes) -> Withdrawal:
-    last = tx.rows("SELECT key FROM waves WHERE campaign = ? ORDER BY number DESC LIMIT 1", campaign)
-    if not last:
-        return Withdrawal.TOO_LATE
-    tx.lock(Lock.WAVE, int(last[0][0]), shared=True)
-    if tx.rows("SELECT state FROM waves WHERE key = ?", last[0][0]) != [("open",)]:
-        return Withdrawal.TOO_LATE
-    if tx.bury(campaign, report_id):
-        return Withdrawal.BURIED
-    return _take_out(tx, campaign, report_id, tx.find_seen(campaign, [report_id])[report_id][1])  # it came meanwhile
+    return Batch(batch.campaign, batch.wave, batch.group, ids, payloads)
 
 
 def _take_out(tx: Transaction, campaign: int, report_id: bytes, chunk: int) -> Withdrawal:
@@ -242,16 +241,17 @@ def _take_out(tx: Transaction, campaign: int, report_id: bytes, chunk: int) -> W
         return Withdrawal.TOO_LATE
     # Of two withdrawals from one chunk, or of one id, the second waits here and then finds what is left.
     tx.change("UPDATE chunks SET n = n WHERE seq = ?", chunk)
-    ((n, *left),) = tx.rows("SELECT n, ids, hashes, payloads FROM chunks WHERE seq = ?", chunk)
-    parts = [bytes(part) for part in left]
-    at = position(parts[0], report_id)
+    ((n, ids, sealed),) = tx.rows("SELECT n, ids, payloads FROM chunks WHERE seq = ?", chunk)
+    at = position(bytes(ids), report_id)
     if at is None or not n:
         return Withdrawal.GONE
-    sizes = [len(part) // n for part in parts]
-    ids, hashes, payloads = (
-        part[: at * size] + part[(at + 1) * size :] for part, size in zip(parts, sizes, strict=True)
+    cipher = _cipher(tx, int(wave))
+    left, payloads = (
+        part[: at * size] + part[(at + 1) * size :]
+        for part in (bytes(ids), cipher.unseal(bytes(sealed), bytes(ids)))
+        for size in (len(part) // n,)
     )
-    sql = "UPDATE chunks SET n = ?, ids = ?, hashes = ?, payloads = ? WHERE seq = ?"
-    tx.change(sql, n - 1, ids, hashes, payloads, chunk)
+    sql = "UPDATE chunks SET n = ?, ids = ?, payloads = ? WHERE seq = ?"
+    tx.change(sql, n - 1, left, cipher.seal(payloads, left), chunk)
     tx.withdraw(campaign, report_id)
     return Withdrawal.REMOVED

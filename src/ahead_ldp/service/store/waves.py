@@ -64,6 +64,16 @@ def counts(tx: Transaction, campaign: str, wave: int) -> dict[str, int]:
     return {name: int(n) for name, n in rows}
 
 
+def keyed(tx: Transaction) -> list[tuple[str, int, str | None]]:
+    """Campaign, number and name of the key of every wave whose reports are still to be counted."""
+    rows = tx.rows(
+        "SELECT c.digest, w.number, w.key_name FROM waves w JOIN campaigns c ON c.key = w.campaign"
+        " WHERE w.state IN ('open', 'held')"
+        " AND EXISTS (SELECT 1 FROM questions q WHERE q.wave = w.key AND q.state = 'open') ORDER BY w.key"
+    )
+    return [(digest, number, name) for digest, number, name in rows]
+
+
 def open_next(
     tx: Transaction, campaign: str, wave: NewWave, now: int, expected: CampaignState, event: bytes | None = None
 ) -> None:
@@ -101,6 +111,7 @@ def set_state(
         raise StateChanged(f"expected wave {wave} to be {expected}, got {state}")
     _check_hold(tx, key, wave, hold)
     if new == WaveState.VOID:
+        uploads.doom(tx, "key = ?", key)
         uploads.erase(tx, "question IN (SELECT key FROM questions WHERE wave = ?)", key)
         tx.change("UPDATE questions SET state = 'void' WHERE wave = ?", key)
         tx.change("UPDATE waves SET closed_at = ? WHERE key = ?", now, key)
@@ -147,6 +158,8 @@ def void_group(
     _check_hold(tx, key, wave, hold)
     uploads.erase(tx, "question = ?", question)
     tx.change("UPDATE questions SET state = 'void' WHERE key = ?", question)
+    if not tx.rows("SELECT 1 FROM questions WHERE wave = ? AND state <> 'void'", key):
+        uploads.doom(tx, "key = ?", key)
     events.note(tx, event, now)
 
 
@@ -198,12 +211,13 @@ def _insert(tx: Transaction, campaign: int, wave: NewWave, now: int) -> None:
     if not wave.questions or len({q.group for q in wave.questions}) != len(wave.questions):
         raise ValueError("expected a question for each group, and at least one")
     ((key,),) = tx.rows(
-        "INSERT INTO waves (campaign, number, state, note, opened_at, closes_at, extensions)"
-        " VALUES (?, ?, 'open', '', ?, ?, 0) RETURNING key",
+        "INSERT INTO waves (campaign, number, state, note, opened_at, closes_at, extensions, key_name)"
+        " VALUES (?, ?, 'open', '', ?, ?, 0, ?) RETURNING key",
         campaign,
         wave.number,
         now,
         wave.closes_at,
+        tx.keys.create(),
     )
     for q in wave.questions:
         tx.change(

@@ -8,14 +8,15 @@ from typing import Any
 
 from ahead_ldp.service.store.interface import SchemaMismatch
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 def steps(dialect: str) -> dict[int, str]:
     """The SQL of every step of a dialect (``sqlite`` or ``postgres``) by the version it leads to."""
     folder = files(__name__) / dialect
     texts = {int(f.name[:4]): f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".sql")}
-    assert sorted(texts) == list(range(1, SCHEMA_VERSION + 1))
+    if sorted(texts) != list(range(1, SCHEMA_VERSION + 1)):
+        raise RuntimeError(f"expected a step of {dialect} for every version up to {SCHEMA_VERSION}")
     return dict(sorted(texts.items()))
 
 
