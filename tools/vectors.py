@@ -37,6 +37,7 @@ from ahead_ldp.device.epsilon import parse_epsilon
 from ahead_ldp.device.partition import PartitionForm, partition_from_record
 from ahead_ldp.device.question import question_record
 from tools.campaign_vectors import campaign_cases, group_cases, wave_cases
+from tools.ledger_vectors import file_cases, ledger_cases, naming_cases
 from tools.step_vectors import step_cases
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "vectors"
@@ -497,6 +498,9 @@ FILES: dict[str, tuple[str, Callable[[], Iterator[Case]]]] = {
     "campaigns.json": ("Campaigns: checked and named.", campaign_cases),
     "waves.json": ("Waves: all questions checked against the campaign.", wave_cases),
     "groups.json": ("From a token's signature to a group.", group_cases),
+    "ledger.json": ("What a ledger takes and refuses, and what it says was spent.", ledger_cases),
+    "ledger_files.json": ("Files that are a ledger, and files that are damaged.", file_cases),
+    "naming.json": ("Which of the owner's fields are offered for a name.", naming_cases),
     "steps.json": ("The order of steps, and what follows when one says no.", step_cases),
 }
 

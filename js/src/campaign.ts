@@ -1,9 +1,10 @@
 /** A campaign as a device meets it: one immutable record, pinned by its digest. */
 
 import { checkDigest, digest, fields, integer, isRecord, list, parseCanonical, refuse, type Fields } from "./canonical.js";
-import { days, printable, schemaFrom, type Attribute } from "./codes.js";
+import { days, schemaFrom, type Attribute } from "./codes.js";
 import { parseEpsilon, type Ratio } from "./epsilon.js";
 import type { CampaignTerms } from "./question.js";
+import { checkText } from "./text.js";
 
 const FIELDS =
   "type version title purpose controller contact texts created schema method epsilon groups minimum closing enrolment token review retention_days";
@@ -28,7 +29,7 @@ export async function campaignFrom(data: Uint8Array, pinned?: string): Promise<C
   for (const name of ["title", "purpose", "controller", "contact"]) checkText(found[name], name);
   if (!isRecord(found["texts"])) refuse("not a campaign");
   for (const text of Object.values(found["texts"])) checkText(text, "texts");
-  if (Number.isNaN(days(String(found["created"])))) refuse("not a campaign");
+  if (typeof found["created"] !== "string" || Number.isNaN(days(found["created"]))) refuse("not a campaign");
   checkClosing(found["closing"]);
   if (!isRecord(found["method"]) || typeof found["review"] !== "boolean") refuse("not a campaign");
   const enrolment = found["enrolment"];
@@ -53,10 +54,6 @@ export function pickGroup(groups: readonly (readonly [string, number])[], number
   let border = 0n;
   for (const [group, share] of groups) if (number < (border += BigInt(share))) return group;
   return refuse("not a campaign");
-}
-
-function checkText(value: unknown, name: string): string {
-  return printable(value, name, 10_000, /[ \n]/g);
 }
 
 function checkClosing(closing: unknown): void {

@@ -234,7 +234,9 @@ def test_an_open_campaign_goes_on(service, kept, tmp_path):
     assert told_differences(golden.shown(server, name, asked), answers["before"]["open"]) == []
     waiting = golden.respond_words(server.url, name, about["value"], folder / "ledger.db")
     for _ in range(2):  # the second time nothing is sent
-        assert json.loads(said(*waiting)) == about["sent"]
+        told = json.loads(said(*waiting))
+        assert {key: told[key] for key in about["sent"]} == about["sent"]
+        assert [(line["field"], line["spent"]) for line in told["budget"]["fields"]] == [("hours", 2.0)]
     server.close(name, 2)
     assert told_differences(golden.shown(server, name, asked), answers["after"]["open"], TIMES) == []
     fresh = golden.respond_words(server.url, name, {"hours": 20}, tmp_path / "ledger.db")

@@ -22,6 +22,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import parse_epsilon
 from ahead_ldp.device.question import Policy, Question, check_question
 from ahead_ldp.device.refusals import QuestionRefused
+from ahead_ldp.device.texts import check_text
 from ahead_ldp.device.tokens import PublicKey
 
 ENROLMENTS = ("panel", "walk_in")
@@ -33,7 +34,6 @@ _FIELDS = (
     " enrolment token review retention_days"
 )
 _CLOSING = {"reports": "reports", "deadline": "seconds", "manual": ""}  # kind -> its one number
-_LONGEST_TEXT = 10_000
 _MOST_GROUPS = 10_000
 _HEX = re.compile(r"[0-9a-f]+")
 
@@ -174,15 +174,6 @@ def _check_wave(record: Record, campaign: Campaign, number: int, policy: Policy)
     expect(once, "each group of the campaign at most once, in order")
     expect(chained, "all questions of a wave to follow from the same tallies")
     return questions
-
-
-def check_text(value: object, name: str) -> str:
-    """The value itself if it is a text for people: not empty, not endless, no control characters but line ends."""
-    if not isinstance(value, str) or not 1 <= len(value) <= _LONGEST_TEXT:
-        raise ValueError(f"expected {name} to be a text of 1 to {_LONGEST_TEXT} characters")
-    if not all(c.isprintable() or c == "\n" for c in value):
-        raise ValueError(f"expected {name} without control characters")
-    return value
 
 
 def _is_day(day: object) -> bool:

@@ -12,9 +12,9 @@ from ahead_ldp.device.tokens import TokenRefused, new_nonce, token_group
 from ahead_ldp.service.client import Answer, Client, IssuerClient, OwnerPolicy, Status, Unreachable
 from ahead_ldp.service.client.enrolment import own_group
 from ahead_ldp.service.issuer import Office, Roster, SecretRefused, SigningKey
-from tests.service.client.fake import KEY, FakeServer, OfficeSigner, make_campaign, make_office
+from tests.service.client.fake import KEY, FakeServer, InEveryCampaign, OfficeSigner, make_campaign, make_office
 
-POLICY = OwnerPolicy("1", fields={"pay": "salary"})
+POLICY = OwnerPolicy("1", fields=InEveryCampaign({"pay": "salary"}))
 
 
 class Says:
