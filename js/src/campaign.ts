@@ -19,6 +19,7 @@ export interface Campaign extends CampaignTerms {
   enrolment: "panel" | "walk_in";
   tier: "none" | "signed" | "blind";
   key: { n: bigint; e: bigint; length: number } | null;
+  tokenVersion: 1 | 2;
 }
 
 /** The campaign behind canonical bytes; with `pinned` it must be the one of that digest. */
@@ -74,17 +75,19 @@ function groupsFrom(groups: unknown): [string, number][] {
   return made;
 }
 
-function token(given: unknown): Pick<Campaign, "tier" | "key"> {
+function token(given: unknown): Pick<Campaign, "tier" | "key" | "tokenVersion"> {
   const tier = isRecord(given) ? given["tier"] : null;
   if (tier === "none") {
     fields(given, "tier", "token");
-    return { tier, key: null };
+    return { tier, key: null, tokenVersion: 2 };
   }
   if (tier !== "signed" && tier !== "blind") refuse("not a campaign");
-  const found = fields(given, "tier n e", "token");
+  const old = isRecord(given) && !Object.hasOwn(given, "version");
+  const found = fields(given, old ? "tier n e" : "tier version n e", "token");
+  if (!old) integer(found["version"], "token.version", 2, 2);
   const text = found["n"];
   if (typeof text !== "string" || !/^[89a-f][0-9a-f]*[13579bdf]$/.test(text) || text.length < 512 || text.length > 1024 || text.length % 2)
     refuse("not a campaign");
   integer(found["e"], "token.e", 65537, 65537);
-  return { tier, key: { n: BigInt(`0x${text}`), e: 65537n, length: text.length / 2 } };
+  return { tier, tokenVersion: old ? 1 : 2, key: { n: BigInt(`0x${text}`), e: 65537n, length: text.length / 2 } };
 }

@@ -12,7 +12,7 @@ import type { Limits, Statement } from "./budget.js";
 import { atMost, parseEpsilon } from "./epsilon.js";
 import { batchOf, isUnsent, type Asker, type Entry, type Ledger, type State } from "./ledger.js";
 import { checkWave, draw, encodeBatch, HEADER_LENGTH, type Policy, type Question } from "./question.js";
-import { blind, checkSignature, drawGroup, ID_LENGTH, NONCE_LENGTH, reportId, tokenGroup, unblind } from "./tokens.js";
+import { blind, checkSignature, drawGroup, ID_LENGTH, NONCE_LENGTH, reportId, tokenGroup, tokenMessage, unblind } from "./tokens.js";
 import { below, SystemWords } from "./words.js";
 
 /** The owner's field of each attribute of a campaign; null where the owner is not sure. */
@@ -68,7 +68,7 @@ export interface Outcome {
   replaced?: string[];
 }
 
-/** Who signs a nonce, or a blinded one, for this person. */
+/** Who signs a token's message, or a blinded one, for this person. */
 export type Signer = (message: Uint8Array) => Promise<Uint8Array>;
 
 export interface ClientOptions {
@@ -211,16 +211,16 @@ export class Client {
     const { ledger, signer } = this.#options;
     const token = await ledger.token(campaign.digest);
     if (!campaign.key) return null;
-    const nonce = unhex(token.nonce);
-    if (token.signature) return checkSignature(campaign.key, nonce, unhex(token.signature));
+    const message = await tokenMessage(campaign, unhex(token.nonce));
+    if (token.signature) return checkSignature(campaign.key, message, unhex(token.signature));
     if (!signer) refuse("a token is needed");
     let signature: Uint8Array;
-    if (campaign.tier === "signed") signature = await checkSignature(campaign.key, nonce, await signer(nonce));
+    if (campaign.tier === "signed") signature = await checkSignature(campaign.key, message, await signer(message));
     else {
       const kept = token.inverse ? BigInt(`0x${token.inverse}`) : undefined; // a crash came between the issuer and the ledger
-      const blinded = await blind(campaign.key, nonce, kept);
+      const blinded = await blind(campaign.key, message, kept);
       await ledger.keepToken(campaign.digest, { inverse: blinded.inverse.toString(16) });
-      signature = await unblind(campaign.key, nonce, await signer(blinded.message), blinded.inverse);
+      signature = await unblind(campaign.key, message, await signer(blinded.message), blinded.inverse);
     }
     await ledger.keepToken(campaign.digest, { signature: hex(signature), inverse: null });
     return signature;

@@ -4,7 +4,10 @@ The victim is `ahead respond` and the client as they are; the attacker chooses e
 attack goes over several lives of a ledger: every step opens the file anew.
 """
 
+import hashlib
+import http.client
 import itertools
+import json
 
 import pytest
 
@@ -15,7 +18,8 @@ from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import QuestionRefused
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.client import Client, OwnerPolicy, Status
-from tests.service.client.fake import FakeServer, make_campaign
+from tests.service.client.embedded import running
+from tests.service.client.fake import KEY, FakeServer, make_campaign
 
 REFUSALS = (QuestionRefused, LedgerRefused)
 DAYS = (f"2026-{month:02}-{day:02}" for month, day in itertools.product(range(1, 13), range(1, 29)))
@@ -165,3 +169,55 @@ def test_what_was_charged_outlives_every_campaign(tmp_path, monkeypatch):
         (line,) = ledger.statement(Limits()).lines
         assert ledger.askers()[line.charges[0].campaign].title == "First"
     assert owner.meets(campaign("age")) is None
+
+
+# Tokens, by sockets of the attacker's own.
+
+
+def post(url, campaign, body):
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    connection.request("POST", f"/v1/campaigns/{campaign}/reports", body, {"Content-Type": "application/octet-stream"})
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer
+
+
+def get(url, path):
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    connection.request("GET", path)
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer
+
+
+def frame_for(url, campaign, nonce, signature):
+    """A report with this token, under the first question of the campaign: there is one group, so it is the token's."""
+    (question,) = get(url, f"/v1/campaigns/{campaign}/waves/1")["questions"]
+    name = hashlib.sha256(json.dumps(question, sort_keys=True, separators=(",", ":")).encode()).digest()
+    payload = bytes((question["oracle"]["cells"] + 7) // 8)
+    frame = hashlib.sha256(nonce).digest()[:16] + payload + nonce + signature
+    return b"\x01" + bytes.fromhex(campaign) + name + frame
+
+
+@pytest.mark.parametrize("tier", ["signed", "blind"])
+def test_finding_14_a_token_of_one_campaign_is_refused_by_every_other(tmp_path, tier):
+    """Two campaigns trust one issuer. Somebody who is enrolled in the first takes its token to the second, and back."""
+    method = {"name": "flat", "choices": {"oracle": "oue"}}
+    with running(tmp_path) as (server, operator, _):
+        names = []
+        for title in ("First", "Second"):
+            who = {"title": title, "purpose": "p", "controller": "c", "contact": "x", "token": KEY.token_record(tier)}
+            what = {"attributes": ["pay=integer,0,15"], "epsilon": "1", "method": method}
+            draft = {**who, **what, "minimum": 1, "closing": {"kind": "manual"}}
+            status, made = operator.call("POST", "/v1/campaigns", draft)
+            assert status == 201, made
+            operator.call("POST", f"/v1/campaigns/{made['campaign']}/open")
+            names.append(made["campaign"])
+        for own, other in (names, names[::-1]):
+            nonce = hashlib.sha256(own.encode()).digest()
+            message = hashlib.sha256(b"ahead-ldp token 2\n" + bytes.fromhex(own) + nonce).digest()
+            bound, bare = (KEY.sign(KEY.number(text, "signed")) for text in (message, nonce))
+            for campaign, signature in ((other, bound), (other, bare), (own, bare)):  # bare: on the nonce, as before
+                answer = post(server.url, campaign, frame_for(server.url, campaign, nonce, signature))
+                assert (answer["accepted"], answer["refused"][0]["reason"]) == (0, "token_invalid")
+            assert post(server.url, own, frame_for(server.url, own, nonce, bound))["accepted"] == 1

@@ -279,7 +279,9 @@ def test_an_enrolled_person_gets_a_token_and_answers(service, kept, tmp_path):
     expected = golden.read_json(kept / "service/answers.json.gz")["before"]["tokens"]
     assert told_differences(golden.shown(server, name), expected) == []
     assert said_json("issue", "status", folder / "office") == about["office"]
-    assert json.loads(said("issue", "key", folder / "office")) == json.loads(expected[""])["token"]
+    key = json.loads(said("issue", "key", folder / "office"))
+    assert key.pop("version") == 2  # for new campaigns; this one's tokens stay as they are
+    assert key == json.loads(expected[""])["token"]
     (tmp_path / "secret").write_text(about["secret"])
     with golden.issuing(tmp_path, folder / "office") as issuer:
         words = golden.respond_words(server.url, name, {"pay": 31.5}, tmp_path / "ledger.db")

@@ -155,7 +155,10 @@ class FakeServer:
         law.check_payload(frame[ID_LENGTH : len(frame) - tail])
         if self.campaign.key is not None:
             nonce, signature = frame[-tail:][:NONCE_LENGTH], frame[-tail:][NONCE_LENGTH:]
-            if not verify(self.campaign.key, [nonce], [signature])[0] or report_id(nonce) != name:
+            if (
+                not verify(self.campaign.key, [self.campaign.token_message(nonce)], [signature])[0]
+                or report_id(nonce) != name
+            ):
                 return Reason.TOKEN
             panel = self.campaign.enrolment == "panel"
             among = [g for g in self.campaign.groups if panel or g[0] in self.session.wave]
