@@ -5,6 +5,8 @@ import stat
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from ahead_ldp.device.entries import LedgerBusy, LedgerRefused, State
@@ -412,3 +414,18 @@ def test_the_value_is_in_no_file_and_no_request(ledger, tmp_path):
     forms = [str(canary).encode(), *(canary.to_bytes(size, order) for size in (3, 4, 8) for order in ("big", "little"))]
     for form in forms:
         assert form not in stored + sent + repr(outcome).encode() + seen[0].encode()
+
+
+class Unreadable(dict):
+    def get(self, *_):
+        raise ZeroDivisionError("a record's own affair")
+
+
+@pytest.mark.parametrize("record", [{"pay": 10**400}, {"pay": pd.NA}, {"pay": np.array([1, 2])}, None, 7, Unreadable()])
+@pytest.mark.parametrize("schema", ["pay=integer,0,15", "pay=category,S|M|L"])
+def test_finding_11_no_value_stops_a_device_that_has_promised(ledger, schema, record):
+    """It would have told by its silence, and the field would be charged for nothing."""
+    server = walk_in(schema=as_schema(schema))
+    outcome = client(server, ledger).answer(server.name, yes, lambda offer: record)
+    assert (outcome.status, outcome.replaced) == (Status.ACKNOWLEDGED, ("pay",))
+    assert len(server.bodies) == 1
