@@ -19,7 +19,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 SLOW = Path(__file__).with_name("slow.tsv")
 BUDGET = 80.0  # seconds of all fast cases together, on idle cores: the quickest that fit into it are fast
 OVERHEAD = 0.004  # seconds of a case beside its own
-OUTSIDE = {"chromium", "engine", "fragile", "npm", "postgres", "small_disk"}  # fixtures: a program beside Python
+# Fixtures that need a program beside Python.
+OUTSIDE = {"chromium", "engine", "fragile", "judge", "npm", "postgres", "small_disk"}
 
 
 def pytest_addoption(parser):
