@@ -136,7 +136,7 @@ SCREENS = [(360, "light"), (360, "dark"), (768, "light"), (768, "dark"), (1440, 
 EXAMINED = [(360, "light"), (1440, "dark")]  # both layouts, both palettes
 KEPT = {
     "results": (360, 1440), "campaign": (360, 1440), "new": (360, 1440), "participant": (360, 1440),
-    "participant-value": (360,), "participant-sent": (360,),
+    "participant-field": (360,), "participant-value": (360,), "participant-sent": (360,),
 }  # fmt: skip
 
 
