@@ -55,7 +55,7 @@ export function makeStatement(charges: readonly Charge[], limits: Limits): State
   const names: (string | null)[] = known(charges, limits);
   if (charges.some(({ field }) => field === null)) names.push(null);
   const lines = names.map((field): Line => {
-    const own = against(charges, field);
+    const own = [...new Map(against(charges, field).map((charge) => [charge.campaign, charge])).values()]; // one a report
     const limit = (field !== null && limits.fields.get(field)) || null;
     const rest = limit ? minus(limit, sum(own)) : NOTHING;
     return { field, charges: own, spent: sum(own), limit, left: atMost(rest, left) ? rest : left };

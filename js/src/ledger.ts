@@ -204,7 +204,8 @@ export class Ledger {
     return this.#shelf.update((book) => {
       const said = Object.values(book.mappings).flat();
       const own = [...book.charges.map(({ field }) => field), ...said.map(([, field]) => field)].flatMap((field) => field ?? []);
-      return new Map([...own.sort().map((field): [string, string] => [field, field]), ...said.filter((pair): pair is [string, string] => pair[1] !== null)]);
+      const others = said.filter((pair): pair is [string, string] => pair[1] !== null && !own.includes(pair[0]));
+      return new Map([...own.sort().map((field): [string, string] => [field, field]), ...others]);
     });
   }
 

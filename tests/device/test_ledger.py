@@ -306,6 +306,8 @@ def test_a_mapping_holds_for_one_campaign_and_is_not_changed(ledger):
     assert ledger.mapping(A) == {"age": "age", "x": None, "y": "pay"}
     assert ledger.mapping(B) == {}
     assert ledger.names() == {"age": "age", "pay": "pay", "y": "pay"}
+    ledger.keep_mapping(B, {"age": "pay", "y": "height"})
+    assert ledger.names() == {"age": "age", "height": "height", "pay": "pay", "y": "height"}  # a field is itself
     with pytest.raises(ValueError, match="field"):
         ledger.keep_mapping(A, {"z": " age"})
 

@@ -46,7 +46,9 @@ def _charge_record(charge: Charge, askers: Mapping[str, Asker]) -> Record:
 
 def _asker(campaign: str, askers: Mapping[str, Asker]) -> str:
     asker = askers.get(campaign)
-    return f"campaign {campaign[:12]}" if asker is None else f"{asker.controller} ({asker.title})"
+    if asker is None:
+        return f"campaign {campaign[:12]}"
+    return f"{asker.controller} ({asker.title})".replace("\n", " ")  # a title cannot write lines of its own
 
 
 def _number(epsilon: Fraction) -> str:

@@ -86,7 +86,7 @@ def make_statement(charges: Sequence[Charge], limits: Limits) -> Statement:
         names.append(None)
     lines = []
     for name in names:
-        against = _against(charges, name)
+        against = list({charge.campaign: charge for charge in _against(charges, name)}.values())  # one a report
         limit = None if name is None else limits.fields.get(name)
         own = Fraction(0) if limit is None else max(limit - _sum(against), Fraction(0))
         lines.append(Line(name, tuple(against), _sum(against), limit, min(own, left)))

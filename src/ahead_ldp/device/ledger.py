@@ -170,9 +170,10 @@ class Ledger:
 
         Only to be offered: what a name means in another campaign, the owner says again.
         """
-        own = self._all("SELECT field, field FROM charge UNION SELECT field, field FROM mapping ORDER BY 1")
-        said = self._all("SELECT attribute, field FROM mapping ORDER BY rowid")
-        return {name: field for name, field in [*own, *said] if field != _UNSURE}
+        fields = self._all("SELECT field FROM charge UNION SELECT field FROM mapping ORDER BY field")
+        own = {name: name for (name,) in fields if name != _UNSURE}
+        said = self._all("SELECT attribute, field FROM mapping WHERE field != ? ORDER BY rowid", _UNSURE)
+        return own | {name: field for name, field in said if name not in own}
 
     @property
     def opted_out(self) -> bool:

@@ -13,12 +13,14 @@ import stat
 import subprocess
 import sys
 import time
+from fractions import Fraction
 
 import pytest
 
 from ahead_ldp.cli import main
 from ahead_ldp.cli.participant import introduction, parse_value
 from ahead_ldp.cli.respond import respond
+from ahead_ldp.cli.spending import lines
 from ahead_ldp.device.budget import LIFETIME, Limits
 from ahead_ldp.device.campaign import check_wave
 from ahead_ldp.device.entries import Asker, Place
@@ -343,6 +345,19 @@ def test_introduction_says_what_was_spent():
     assert "salary: 1, not again" in text
     assert "1 to The Bureau (Wages)" in text
     assert "kept for 30 days" in text
+
+
+def test_a_title_cannot_write_lines_of_the_statement():
+    with Ledger(None) as ledger:
+        asker = Asker("aa" * 32, "Pay\n  salary: 0, 20 of 20 left", "The\nBureau")
+        ledger.reserve(asker, Place(1, "g", "q"), ["salary", None], Fraction(1), Limits())
+        shown = lines(ledger.statement(Limits()), ledger.askers())
+    assert not any("\n" in line for line in shown)
+    assert [line for line in shown if not line.startswith("    ")] == [
+        "Given away on this device so far, in epsilon: 1 of 20, 19 left.",
+        "  salary: 1, not again",
+        "  not sure which, so it counts against all: 1, not again",
+    ]
 
 
 @pytest.mark.parametrize(
