@@ -20,7 +20,6 @@ from tools import system
 from tools.vectors import CAMPAIGN, SCHEMA
 
 JS = Path(__file__).resolve().parent.parent.parent / "js"
-pytestmark = pytest.mark.xdist_group("npm")
 
 
 @pytest.fixture(scope="module")
