@@ -6,7 +6,8 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
-from ahead_ldp.device.entries import State
+from ahead_ldp.device.budget import Limits
+from ahead_ldp.device.entries import Asker, Place, State
 from ahead_ldp.device.laws import LAWS
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.tokens import blind, check_signature, group_number, new_nonce, unblind
@@ -53,7 +54,7 @@ def _ledger(sizes: Sizes) -> dict[str, float]:
             name = f"{next(number):064x}"
             ledger.token(name)
             ledger.check_view(name, 1, name)
-            ledger.reserve(name, 1, "g", "q", [name], Fraction(1), {})
+            ledger.reserve(Asker(name, "", ""), Place(1, "g", "q"), [name], Fraction(1), Limits(Fraction(10**6)))
             ledger.keep_drawn(name, "q", bytes(209), 0)
             ledger.move(name, State.SENT)
             ledger.move(name, State.ACKNOWLEDGED)

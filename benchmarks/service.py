@@ -111,7 +111,7 @@ def tokens(found: Found, sizes: Sizes, rng: np.random.Generator) -> None:
     n = max(200, sizes.users // 50)
     sign, n_, e = issuer()
     for tier in ("signed", "blind"):
-        token = {"tier": tier, "n": f"{n_:0{BITS // 4}x}", "e": e}
+        token = {"tier": tier, "version": 2, "n": f"{n_:0{BITS // 4}x}", "e": e}
         with running(sizes.cells, token=token) as server:
             load(server, frames(server, 10, rng, sign), 1, 2)
             found.add(

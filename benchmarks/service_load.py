@@ -20,7 +20,7 @@ import numpy as np
 
 from ahead_ldp.device.canonical import digest, parse_canonical
 from ahead_ldp.device.frames import ID_LENGTH, Header
-from ahead_ldp.device.tokens import NONCE_LENGTH, report_id
+from ahead_ldp.device.tokens import NONCE_LENGTH, report_id, token_message
 from benchmarks.measuring import ONE_THREAD, ROOT
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -146,7 +146,8 @@ def frames(server: Running, reports: int, rng: np.random.Generator, key: Any = N
     if key is None:
         return [rng.bytes(ID_LENGTH + size) for _ in range(reports)]
     nonces = [rng.bytes(NONCE_LENGTH) for _ in range(reports)]
-    return [report_id(nonce) + rng.bytes(size) + nonce + key(nonce) for nonce in nonces]
+    signed = (key(token_message(server.campaign, nonce)) for nonce in nonces)
+    return [report_id(nonce) + rng.bytes(size) + nonce + next(signed) for nonce in nonces]
 
 
 def uploads(server: Running, made: Sequence[bytes], batch: int) -> list[bytes]:

@@ -33,7 +33,8 @@ TOGETHER = (
     "tests/js/test_npm.py",
     "tests/service/browser/",
 )
-OUTSIDE = {"chromium", "engine", "fragile", "npm", "postgres", "small_disk"}  # fixtures: a program beside Python
+# Fixtures that need a program beside Python.
+OUTSIDE = {"chromium", "engine", "fragile", "judge", "npm", "postgres", "small_disk"}
 
 
 def pytest_addoption(parser):

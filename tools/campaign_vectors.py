@@ -15,6 +15,7 @@ Case = dict[str, Any]
 
 SCHEMA = Schema((Attribute("age", "integer", 18, 33), Attribute("town", "nominal", labels=("Ulm", "Bonn", "Köln"))))
 MODULUS = "c" + "f" * 511
+TOKEN = {"tier": "blind", "version": 2, "n": MODULUS, "e": 65537}
 
 
 def good_campaign(**change: Any) -> dict[str, Any]:
@@ -39,8 +40,9 @@ def campaign_cases() -> Iterator[Case]:
     base = good_campaign()
     for name, record in {
         "walk-in": base,
-        "panel, blind": good_campaign(enrolment="panel", token={"tier": "blind", "n": MODULUS, "e": 65537}),
-        "signed, review": good_campaign(review=True, token={"tier": "signed", "n": MODULUS, "e": 65537}),
+        "panel, blind": good_campaign(enrolment="panel", token=TOKEN),
+        "signed, review": good_campaign(review=True, token={**TOKEN, "tier": "signed"}),
+        "signed, tokens of version 1": {**base, "token": {"tier": "signed", "n": MODULUS, "e": 65537}},
         "by hand": good_campaign(closing={"kind": "manual"}, texts={}),
         "version 1": {**base, "version": 1},
         "another type": {**base, "type": "wave"},
@@ -57,9 +59,13 @@ def campaign_cases() -> Iterator[Case]:
         "closing with more": {**base, "closing": {"kind": "manual", "seconds": 1}},
         "enrolment unknown": {**base, "enrolment": "all"},
         "tier unknown": {**base, "token": {"tier": "gold"}},
-        "short modulus": {**base, "token": {"tier": "blind", "n": "ff" * 128, "e": 65537}},
-        "even modulus": {**base, "token": {"tier": "blind", "n": MODULUS[:-1] + "e", "e": 65537}},
-        "another exponent": {**base, "token": {"tier": "blind", "n": MODULUS, "e": 3}},
+        "short modulus": {**base, "token": {**TOKEN, "n": "ff" * 128}},
+        "even modulus": {**base, "token": {**TOKEN, "n": MODULUS[:-1] + "e"}},
+        "another exponent": {**base, "token": {**TOKEN, "e": 3}},
+        "tokens of version 3": {**base, "token": {**TOKEN, "version": 3}},
+        "tokens that say version 1": {**base, "token": {**TOKEN, "version": 1}},
+        "a version where there is no token": {**base, "token": {"tier": "none", "version": 2}},
+        "a day in a list": {**base, "created": ["2026-01-31"]},
         "review as a number": {**base, "review": 1},
         "unknown field": {**base, "more": 1},
         "kept for ever": {**base, "retention_days": 36_501},
@@ -70,7 +76,8 @@ def campaign_cases() -> Iterator[Case]:
         except ValueError:
             yield {**case, "refused": True}
         else:
-            yield {**case, "digest": found.digest, "tier": found.tier, "minimum": found.minimum}
+            yield {**case, "digest": found.digest, "tier": found.tier, "minimum": found.minimum,
+                   "token_message": found.token_message(bytes(range(32))).hex()}  # fmt: skip
 
 
 def good_question(group: str, campaign: str, **change: Any) -> dict[str, Any]:

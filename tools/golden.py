@@ -550,9 +550,7 @@ def _people(server: Process, campaign: str, wave: int, people: Sequence[Mapping[
 def _ledger(server: Process, names: dict[str, str], path: Path) -> None:
     """A device that has one report in its outbox, for the open campaign."""
     with Ledger(path) as ledger:
-        for name in VALUE:
-            ledger.keep_name(name, name)
-        policy = OwnerPolicy("4", least_group=10, fields=ledger.names())
+        policy = OwnerPolicy("4", least_group=10, fields={names["open"]: {name: name for name in VALUE}})
         client = Client(server.url, ledger, policy, jitter_s=3600, clock=lambda: LONG_AGO)
         outcome = client.answer(names["open"], lambda offer: True, lambda offer: dict(VALUE))
         assert outcome.status.value == "queued", outcome
@@ -562,6 +560,7 @@ def _ledger(server: Process, names: dict[str, str], path: Path) -> None:
 def respond_words(url: str, campaign: str, values: Mapping[str, Any], ledger: Path) -> list[str]:
     """The command with which somebody answers a campaign at once."""
     given = [word for name, value in values.items() for word in ("--value", f"{name}={value}")]
+    given += [word for name in values for word in ("--field", f"{name}={name}")]
     return ["respond", url, campaign, *given, "--yes", "--jitter", "0", "--ledger", str(ledger), "--json"]
 
 

@@ -36,7 +36,9 @@ def case(name: str, last: str, **change: Any) -> Case:
         "wave": wave({}, {}),
         "max_epsilon": "2",
         "fields": {"age": "age", "town": "home"},
+        "told": None,
         "limits": {},
+        "lifetime": "20",
         "spent": [],
         "spent_while_asked": [],
         "opted_out": False,
@@ -58,6 +60,7 @@ def step_cases() -> Iterator[Case]:
     answered = {"steps": list(STEPS), "outcome": "acknowledged"}  # once what failed has been mended
     no = {"outcome": "declined", "again": {"steps": ["check", "consent"], "outcome": "declined"}}
     charge = {"campaign": OTHER, "field": "age", "epsilon": "1.1"}
+    unsure = {"campaign": OTHER, "field": None, "epsilon": "1.1"}
     dear = {"epsilon": "1.2", "law": LAWS["grr"].make("1.2", 3)}
     age_only = {"fields": {"age": "age"}}
     yield case("every step says yes", "send")
@@ -69,6 +72,21 @@ def step_cases() -> Iterator[Case]:
     yield case("an attribute that nobody is asked has no field", "send", **age_only)
     yield case("one field under two names is charged once", "send", wave=wave(BOTH, BOTH),
                fields={"age": "me", "town": "me"}, values={"age": 20, "town": "Ulm"}, charged=["me"])  # fmt: skip
+    yield case("the owner is asked after consent", "send", fields={}, told={"age": "years"}, charged=["years"])
+    yield case("the owner is asked for what is not mapped", "send", wave=wave(BOTH, BOTH), told={"town": "home"},
+               **age_only, values={"age": 20, "town": "Ulm"}, charged=["age", "home"])  # fmt: skip
+    yield case("the owner does not say", "map", fields={}, told={})
+    yield case("the owner is not sure", "send", fields={}, told={"age": None}, charged=[None])
+    then = {"spent": [charge], "charged": ["age"], "again": {"steps": ["check"], "outcome": "refused"}}
+    yield case("the owner is not sure, and something is spent", "reserve", fields={}, told={"age": None}, **then)
+    yield case("the owner says a field that is spent", "reserve", fields={}, told={"age": "age"}, **then)
+    yield case("the owner was not sure before", "check", spent=[unsure], charged=[None])
+    yield case("another name for a spent field", "check", fields={"age": "years"}, spent=[{**charge, "field": "years"}],
+               charged=["years"])  # fmt: skip
+    yield case("the lifetime is spent", "check", lifetime="2.1", spent=[{**charge, "field": "pay"}], charged=["pay"])
+    yield case("a field called __proto__", "send", fields={"age": "__proto__"}, charged=["__proto__"])
+    yield case("a field called __proto__ is spent", "check", fields={"age": "__proto__"},
+               spent=[{**charge, "field": "__proto__"}], charged=["__proto__"])  # fmt: skip
     yield case("the field is spent", "check", spent=[charge], charged=["age"])
     yield case("the field is spent while consent is asked", "reserve", spent_while_asked=[charge], charged=["age"],
                again={"steps": ["check"], "outcome": "refused"})  # fmt: skip

@@ -36,7 +36,9 @@ from ahead_ldp.device.codes import equal_edges, equal_integer_edges
 from ahead_ldp.device.epsilon import parse_epsilon
 from ahead_ldp.device.partition import PartitionForm, partition_from_record
 from ahead_ldp.device.question import question_record
+from ahead_ldp.device.texts import check_name, check_text, is_printable
 from tools.campaign_vectors import campaign_cases, group_cases, wave_cases
+from tools.ledger_vectors import file_cases, ledger_cases, naming_cases
 from tools.step_vectors import step_cases
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "vectors"
@@ -80,6 +82,8 @@ def canonical_cases() -> Iterator[Case]:
         "other scripts": {"a": "é 漢 \u2028 \U0001f600"},
         "schema": SCHEMA.record(),
         "question": good_question("oue"),
+        "names of a prototype": {"constructor": 1, "has_own_property": 2, "prototype": {"constructor": None}},
+        "as many levels as there may be": {"a": nested(31)},
     }
     for name, record in good.items():
         data = canonical_bytes(record)
@@ -105,9 +109,57 @@ def canonical_cases() -> Iterator[Case]:
         "list": b"[]",
         "nothing": b"",
         "cut off": b'{"a":1',
+        "a level too many": b'{"a":' + b"[" * 32 + b"]" * 32 + b"}",
+        "a level too many, of objects": b'{"a":' * 33 + b"1" + b"}" * 33,
+        "ten thousand levels": b'{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+        "__proto__": b'{"__proto__":{}}',
     }
     for name, data in bad.items():
         yield {"name": name, "bytes": data.hex(), "refused": True}
+
+
+def nested(levels: int) -> list[Any]:
+    """Lists within lists."""
+    made: list[Any] = []
+    for _ in range(levels - 1):
+        made = [made]
+    return made
+
+
+def text_cases() -> Iterator[Case]:
+    printable = [is_printable(chr(code)) for code in range(0x110000)]
+    bits = "".join("1" if one else "0" for one in printable)
+    yield {"name": "every code point", "printable": sum(printable), "sha256": hashlib.sha256(bits.encode()).hexdigest()}
+    texts = (
+        "a",
+        "a b",
+        "",
+        " a",
+        "a ",
+        " ",
+        "a\nb",
+        "\n",
+        "a\tb",
+        "é",
+        "e\u0301",
+        "\u00a0",
+        "a\u200db",
+        "a\u202eb",
+        "\ufeffa",
+    )
+    more = (
+        "\U0001fae8",
+        "\U000107c0",
+        "\U0003ffff",
+        "\ue000",
+        "x" * 200,
+        "x" * 201,
+        "\U0001f600" * 200,
+        "\U0001f600" * 201,
+    )
+    for text in (*texts, *more, "x\n" * 5000, "x" * 10_001):
+        name, said = refuses(check_name, text, "a name"), refuses(check_text, text, "a text")
+        yield {"name": f"{text[:12]!a}, {len(text)}", "text": text, "name_refused": name, "text_refused": said}
 
 
 def epsilon_cases() -> Iterator[Case]:
@@ -486,6 +538,7 @@ def read_values(schema: Schema, written: Mapping[str, Any]) -> dict[str, Any]:
 
 FILES: dict[str, tuple[str, Callable[[], Iterator[Case]]]] = {
     "canonical.json": ("Canonical records: one byte string for one meaning.", canonical_cases),
+    "texts.json": ("What prints, as one bit for every code point, and what a name and a text may be.", text_cases),
     "epsilons.json": ("The wire form of epsilon.", epsilon_cases),
     "codes.json": ("From a value to its code.", code_cases),
     "attributes_refused.json": ("Records that are no attribute.", bad_attribute_cases),
@@ -497,6 +550,9 @@ FILES: dict[str, tuple[str, Callable[[], Iterator[Case]]]] = {
     "campaigns.json": ("Campaigns: checked and named.", campaign_cases),
     "waves.json": ("Waves: all questions checked against the campaign.", wave_cases),
     "groups.json": ("From a token's signature to a group.", group_cases),
+    "ledger.json": ("What a ledger takes and refuses, and what it says was spent.", ledger_cases),
+    "ledger_files.json": ("Files that are a ledger, and files that are damaged.", file_cases),
+    "naming.json": ("Which of the owner's fields are offered for a name.", naming_cases),
     "steps.json": ("The order of steps, and what follows when one says no.", step_cases),
 }
 

@@ -1,9 +1,10 @@
 /** A campaign as a device meets it: one immutable record, pinned by its digest. */
 
 import { checkDigest, digest, fields, integer, isRecord, list, parseCanonical, refuse, type Fields } from "./canonical.js";
-import { days, printable, schemaFrom, type Attribute } from "./codes.js";
+import { days, schemaFrom, type Attribute } from "./codes.js";
 import { parseEpsilon, type Ratio } from "./epsilon.js";
 import type { CampaignTerms } from "./question.js";
+import { checkText } from "./text.js";
 
 const FIELDS =
   "type version title purpose controller contact texts created schema method epsilon groups minimum closing enrolment token review retention_days";
@@ -18,6 +19,7 @@ export interface Campaign extends CampaignTerms {
   enrolment: "panel" | "walk_in";
   tier: "none" | "signed" | "blind";
   key: { n: bigint; e: bigint; length: number } | null;
+  tokenVersion: 1 | 2;
 }
 
 /** The campaign behind canonical bytes; with `pinned` it must be the one of that digest. */
@@ -28,7 +30,7 @@ export async function campaignFrom(data: Uint8Array, pinned?: string): Promise<C
   for (const name of ["title", "purpose", "controller", "contact"]) checkText(found[name], name);
   if (!isRecord(found["texts"])) refuse("not a campaign");
   for (const text of Object.values(found["texts"])) checkText(text, "texts");
-  if (Number.isNaN(days(String(found["created"])))) refuse("not a campaign");
+  if (typeof found["created"] !== "string" || Number.isNaN(days(found["created"]))) refuse("not a campaign");
   checkClosing(found["closing"]);
   if (!isRecord(found["method"]) || typeof found["review"] !== "boolean") refuse("not a campaign");
   const enrolment = found["enrolment"];
@@ -55,10 +57,6 @@ export function pickGroup(groups: readonly (readonly [string, number])[], number
   return refuse("not a campaign");
 }
 
-function checkText(value: unknown, name: string): string {
-  return printable(value, name, 10_000, /[ \n]/g);
-}
-
 function checkClosing(closing: unknown): void {
   const kind = isRecord(closing) ? closing["kind"] : null;
   if (kind === "reports") integer(fields(closing, "kind reports", "closing")["reports"], "closing.reports", 1, 1e9);
@@ -77,17 +75,19 @@ function groupsFrom(groups: unknown): [string, number][] {
   return made;
 }
 
-function token(given: unknown): Pick<Campaign, "tier" | "key"> {
+function token(given: unknown): Pick<Campaign, "tier" | "key" | "tokenVersion"> {
   const tier = isRecord(given) ? given["tier"] : null;
   if (tier === "none") {
     fields(given, "tier", "token");
-    return { tier, key: null };
+    return { tier, key: null, tokenVersion: 2 };
   }
   if (tier !== "signed" && tier !== "blind") refuse("not a campaign");
-  const found = fields(given, "tier n e", "token");
+  const old = isRecord(given) && !Object.hasOwn(given, "version");
+  const found = fields(given, old ? "tier n e" : "tier version n e", "token");
+  if (!old) integer(found["version"], "token.version", 2, 2);
   const text = found["n"];
   if (typeof text !== "string" || !/^[89a-f][0-9a-f]*[13579bdf]$/.test(text) || text.length < 512 || text.length > 1024 || text.length % 2)
     refuse("not a campaign");
   integer(found["e"], "token.e", 65537, 65537);
-  return { tier, key: { n: BigInt(`0x${text}`), e: 65537n, length: text.length / 2 } };
+  return { tier, tokenVersion: old ? 1 : 2, key: { n: BigInt(`0x${text}`), e: 65537n, length: text.length / 2 } };
 }

@@ -6,6 +6,7 @@ export type Fields = { [key: string]: Json };
 const KEY = /^[a-z][a-z0-9_]*$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 const LARGEST = Number.MAX_SAFE_INTEGER;
+const DEEPEST = 32; // levels, the record's own included
 const encoder = new TextEncoder();
 
 /** Raised for whatever does not keep a rule; the message names the rule and never a private value. */
@@ -20,7 +21,7 @@ export function canonicalBytes(record: Json): Uint8Array {
   return encoder.encode(write(record));
 }
 
-function write(value: Json): string {
+function write(value: Json, level = 1): string {
   if (value === null || typeof value === "boolean") return String(value);
   if (typeof value === "number") {
     if (!Number.isSafeInteger(value) || Object.is(value, -0)) refuse("not an integer below 2**53");
@@ -30,10 +31,11 @@ function write(value: Json): string {
     if (/[\ud800-\udfff]/u.test(value)) refuse("a lone surrogate");
     return JSON.stringify(value);
   }
-  if (Array.isArray(value)) return `[${value.map(write).join(",")}]`;
+  if (level > DEEPEST) refuse("too many levels");
+  if (Array.isArray(value)) return `[${value.map((inner) => write(inner, level + 1)).join(",")}]`;
   const keys = Object.keys(value).sort();
   for (const key of keys) if (!KEY.test(key)) refuse("a key of other letters");
-  return `{${keys.map((key) => `"${key}":${write(value[key] as Json)}`).join(",")}}`;
+  return `{${keys.map((key) => `"${key}":${write(value[key] as Json, level + 1)}`).join(",")}}`;
 }
 
 /** The record behind canonical bytes; any other spelling of the same record is refused. */

@@ -8,33 +8,46 @@
 import { campaignFrom, type Campaign } from "./campaign.js";
 import { checkDigest, concat, hex, isRecord, refuse, sha, unhex } from "./canonical.js";
 import type { Value } from "./codes.js";
-import { atMost, parseEpsilon, type Ratio } from "./epsilon.js";
-import { batchOf, isUnsent, type Entry, type Ledger, type State } from "./ledger.js";
+import type { Limits, Statement } from "./budget.js";
+import { atMost, parseEpsilon } from "./epsilon.js";
+import { batchOf, isUnsent, type Asker, type Entry, type Ledger, type State } from "./ledger.js";
 import { checkWave, draw, encodeBatch, HEADER_LENGTH, type Policy, type Question } from "./question.js";
-import { blind, checkSignature, drawGroup, ID_LENGTH, NONCE_LENGTH, reportId, tokenGroup, unblind } from "./tokens.js";
+import { blind, checkSignature, drawGroup, ID_LENGTH, NONCE_LENGTH, reportId, tokenGroup, tokenMessage, unblind } from "./tokens.js";
 import { below, SystemWords } from "./words.js";
 
-/** What the owner allows. `fields` maps an attribute to the owner's field; left out, the attribute's own name. */
+/** The owner's field of each attribute of a campaign; null where the owner is not sure. */
+export type Fields = { [attribute: string]: string | null };
+
+/**
+ * What the owner allows. `fields` has, by the digest of a campaign, the owner's field of each of its attributes: a program that answers
+ * without a person beside it brings this with it. `limits` are for single fields, `lifetime` is for all together.
+ */
 export interface OwnerPolicy extends Policy {
   leastGroup?: number;
-  fields?: { [attribute: string]: string };
+  fields?: { [campaign: string]: Fields };
   limits?: { [field: string]: string };
+  lifetime?: string;
 }
 
 /**
  * One question that passed every check. Nothing private has been read yet. `fields` are the owner's names of what would be read, as far
- * as they are known before consent; `asked` are the questions of all groups.
+ * as they are known before consent; `asked` are the questions of all groups; `statement` and `askers` what was given away so far, to whom.
  */
 export interface Offer {
   campaign: Campaign;
   wave: number;
   question: Question;
-  fields: string[];
+  fields: (string | null)[];
   asked: Question[];
   closesAt: number | null;
+  statement: Statement;
+  askers: { [campaign: string]: Asker };
 }
 
 export type Values = { [name: string]: Value };
+
+/** Which fields of theirs some attributes are: the owner's word, asked for after consent. */
+export type AskFields = (offer: Offer, names: string[]) => Fields | Promise<Fields>;
 
 export type Status = "acknowledged" | "queued" | "waiting" | "declined" | "late" | "rejected" | "withdrawn" | "wiped" | "over";
 
@@ -55,7 +68,7 @@ export interface Outcome {
   replaced?: string[];
 }
 
-/** Who signs a nonce, or a blinded one, for this person. */
+/** Who signs a token's message, or a blinded one, for this person. */
 export type Signer = (message: Uint8Array) => Promise<Uint8Array>;
 
 export interface ClientOptions {
@@ -73,6 +86,8 @@ interface CampaignState {
   wave: number | null;
   closesAt: number | null;
 }
+
+const LIFETIME = "20"; // over all fields, unless the owner says otherwise: decision 017
 
 /** The server could not be reached, or said something that is no answer: try again later with the same bytes. */
 export class Unreachable extends Error {}
@@ -110,26 +125,34 @@ export class Client {
     await this.#options.ledger.checkView(digest, state.wave, hex(await sha(256, data)));
     const question = questions.get(await this.#group(campaign, state.wave, questions, await this.#signature(campaign)));
     if (!question) return { status: "waiting" };
-    const fields = this.#fieldsOf([question]).filter((field) => field !== null);
+    const known = await this.#mapped(digest);
+    const fields = fieldsOf(question.attributes.map(({ name }) => name).filter((name) => known.has(name)), known);
     await this.#options.ledger.checkBudget(digest, fields, campaign.epsilon, this.#limits());
-    return { campaign, wave: state.wave, question, fields, asked: [...questions.values()], closesAt: state.closesAt };
+    const given = await this.statement();
+    return { campaign, wave: state.wave, question, fields, asked: [...questions.values()], closesAt: state.closesAt, ...given };
   }
 
-  /** Answer once: `consent` sees the offer, and only after a yes is `values` asked. Called again it never draws again. */
-  async answer(
-    digest: string,
-    consent: (offer: Offer) => boolean | Promise<boolean>,
-    values: (offer: Offer) => Values | Promise<Values>,
-  ): Promise<Outcome> {
+  /** What was given away so far and what is left, and to whom it went. */
+  statement(): Promise<{ statement: Statement; askers: { [campaign: string]: Asker } }> {
+    return this.#options.ledger.statement(this.#limits());
+  }
+
+  /**
+   * Answer once: `consent` sees the offer; after a yes `fields` is asked for the owner's word on attributes that have no field in this
+   * campaign; the report is reserved; only then is `values` asked. Called again it never draws again.
+   */
+  async answer(digest: string, consent: (offer: Offer) => boolean | Promise<boolean>, values: (offer: Offer) => Values | Promise<Values>, fields?: AskFields): Promise<Outcome> {
     const { ledger } = this.#options;
     const entry = await ledger.entry(digest);
     if (entry && entry.state !== "reserved") return ledger.alone(() => this.#sendDue(digest));
     const offer = await this.offer(digest);
     if ("status" in offer) return offer;
     if (!(await consent(offer))) return { status: "declined" };
+    const own = await this.#map(offer, fields);
+    const promised = await ledger.alone(() => this.#reserve(offer, own));
+    const held = promised ? await values(offer) : {}; // without the lock: a person may take their time
     return ledger.alone(async () => {
-      const now = await ledger.entry(digest); // another tab may have been faster
-      const replaced = !now || now.state === "reserved" ? await this.#draw(offer, values) : [];
+      const replaced = (await this.#isReserved(digest)) ? await this.#draw(offer, held) : [];
       return { ...(await this.#sendDue(digest)), replaced };
     });
   }
@@ -159,31 +182,46 @@ export class Client {
     await ledger.move(digest, "withdrawn");
   }
 
-  /** The owner's fields that some questions read, each once; null for attributes that the owner has not named. */
-  #fieldsOf(questions: Question[]): (string | null)[] {
+  /** What the owner has said about this campaign, to the ledger or in the policy; never two things. */
+  async #mapped(digest: string): Promise<Map<string, string | null>> {
     const { fields } = this.#options.policy;
-    const asked = questions.flatMap((question) => question.attributes);
-    return [...new Set(asked.map(({ name }) => (!fields ? name : Object.hasOwn(fields, name) ? (fields[name] as string) : null)))];
+    const brought = new Map(Object.entries((fields && Object.hasOwn(fields, digest) && fields[digest]) || {}));
+    const kept = await this.#options.ledger.mapping(digest);
+    for (const [name, field] of kept) if (brought.has(name) && brought.get(name) !== field) refuse("the ledger has another field for an attribute");
+    return new Map([...brought, ...kept]);
   }
 
-  #limits(): { [field: string]: Ratio } {
-    return Object.fromEntries(Object.entries(this.#options.policy.limits ?? {}).map(([field, text]) => [field, parseEpsilon(text)]));
+  /** The owner's fields that the question reads; every attribute that any group is asked has the owner's word: no refusal may tell the group. */
+  async #map(offer: Offer, ask?: AskFields): Promise<(string | null)[]> {
+    const digest = offer.campaign.digest;
+    const known = await this.#mapped(digest);
+    const names = [...new Set(offer.asked.flatMap(({ attributes }) => attributes.map(({ name }) => name)))];
+    const open = names.filter((name) => !known.has(name));
+    const told = open.length && ask ? await ask(offer, open) : {};
+    for (const name of open) known.set(name, Object.hasOwn(told, name) ? (told[name] as string | null) : refuse("an unnamed field"));
+    await this.#options.ledger.keepMapping(digest, new Map(names.map((name) => [name, known.get(name) as string | null])));
+    return fieldsOf(offer.question.attributes.map(({ name }) => name), known);
+  }
+
+  #limits(): Limits {
+    const { limits, lifetime } = this.#options.policy;
+    return { lifetime: parseEpsilon(lifetime ?? LIFETIME), fields: new Map(Object.entries(limits ?? {}).map(([field, text]) => [field, parseEpsilon(text)])) };
   }
 
   async #signature(campaign: Campaign): Promise<Uint8Array | null> {
     const { ledger, signer } = this.#options;
     const token = await ledger.token(campaign.digest);
     if (!campaign.key) return null;
-    const nonce = unhex(token.nonce);
-    if (token.signature) return checkSignature(campaign.key, nonce, unhex(token.signature));
+    const message = await tokenMessage(campaign, unhex(token.nonce));
+    if (token.signature) return checkSignature(campaign.key, message, unhex(token.signature));
     if (!signer) refuse("a token is needed");
     let signature: Uint8Array;
-    if (campaign.tier === "signed") signature = await checkSignature(campaign.key, nonce, await signer(nonce));
+    if (campaign.tier === "signed") signature = await checkSignature(campaign.key, message, await signer(message));
     else {
       const kept = token.inverse ? BigInt(`0x${token.inverse}`) : undefined; // a crash came between the issuer and the ledger
-      const blinded = await blind(campaign.key, nonce, kept);
+      const blinded = await blind(campaign.key, message, kept);
       await ledger.keepToken(campaign.digest, { inverse: blinded.inverse.toString(16) });
-      signature = await unblind(campaign.key, nonce, await signer(blinded.message), blinded.inverse);
+      signature = await unblind(campaign.key, message, await signer(blinded.message), blinded.inverse);
     }
     await ledger.keepToken(campaign.digest, { signature: hex(signature), inverse: null });
     return signature;
@@ -199,15 +237,27 @@ export class Client {
     return kept;
   }
 
-  /** Map, reserve, read the value, draw, commit; the attributes whose value did not fit. */
-  async #draw(offer: Offer, values: (offer: Offer) => Values | Promise<Values>): Promise<string[]> {
+  /** Whether the report may still be drawn; another tab may have been faster. */
+  async #isReserved(digest: string): Promise<boolean> {
+    return (await this.#options.ledger.entry(digest))?.state === "reserved";
+  }
+
+  /** Charge the fields and promise the report, before the value is asked for; false if it has been drawn meanwhile. */
+  async #reserve({ campaign, question, wave }: Offer, fields: (string | null)[]): Promise<boolean> {
+    const { ledger } = this.#options;
+    const { digest, record } = campaign;
+    if ((await ledger.entry(digest)) && !(await this.#isReserved(digest))) return false;
+    const asker = { campaign: digest, title: String(record["title"]), controller: String(record["controller"]) };
+    await ledger.reserve(asker, { wave, group: question.group, question: question.digest }, fields, question.epsilon, this.#limits());
+    return true;
+  }
+
+  /** Draw and commit; the attributes whose value did not fit. */
+  async #draw(offer: Offer, values: Values): Promise<string[]> {
     const { ledger } = this.#options;
     const { question, campaign } = offer;
     const digest = question.campaign;
-    if (this.#fieldsOf(offer.asked).includes(null)) refuse("an unnamed field"); // of any group: no refusal may tell the group
-    const fields = this.#fieldsOf([question]) as string[];
-    await ledger.reserve(digest, { wave: offer.wave, group: question.group, question: question.digest }, fields, question.epsilon, this.#limits());
-    const { payload, replaced } = draw(question, await values(offer), new SystemWords());
+    const { payload, replaced } = draw(question, values, new SystemWords());
     const token = await ledger.token(digest);
     const nonce = unhex(token.nonce);
     const parts = [await reportId(nonce), payload];
@@ -291,6 +341,11 @@ export class Client {
       unanswered();
     }
   }
+}
+
+/** The fields behind some names, each once. */
+function fieldsOf(names: string[], known: Map<string, string | null>): (string | null)[] {
+  return [...new Set(names.map((name) => known.get(name) as string | null))];
 }
 
 /** The record in an answer's body; an empty one if there is none. */

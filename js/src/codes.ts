@@ -1,13 +1,13 @@
 /** From a private value to its code: the number of declared edges at or below it, by comparison. */
 
 import { fields, integer, isRecord, list, refuse, type Fields } from "./canonical.js";
+import { checkName } from "./text.js";
 
 export type Kind = "integer" | "real" | "date" | "time" | "datetime" | "ordered" | "nominal";
 export type Value = number | string | null | undefined;
 
 const KINDS: readonly string[] = ["integer", "real", "date", "time", "datetime", "ordered", "nominal"];
 const MOST_CODES = 2 ** 31 - 2;
-const UNPRINTABLE = /[\p{C}\p{Z}]/u;
 
 /** A private value does not fit the declared attribute. The message never holds the value. */
 export class ValueRefused extends Error {}
@@ -127,17 +127,6 @@ export function realText(value: number): string {
   if (e < 0) return `${sign}0.${"0".repeat(-e - 1)}${digits}`;
   const whole = digits.padEnd(e + 1, "0");
   return `${sign}${whole.slice(0, e + 1)}.${whole.slice(e + 1) || "0"}`;
-}
-
-function checkName(name: unknown, what: string): string {
-  const text = printable(name, what, 200, / /g);
-  return text === text.trim() ? text : refuse(`${what} is no short printable text`);
-}
-
-/** The value itself if it is a text of 1 to `most` characters that can be printed, apart from some that are allowed. */
-export function printable(value: unknown, what: string, most: number, allowed: RegExp): string {
-  if (typeof value !== "string" || !value || [...value].length > most || UNPRINTABLE.test(value.replace(allowed, ""))) refuse(`${what} is no short printable text`);
-  return value;
 }
 
 const DAY = "(\\d{4}-\\d\\d-\\d\\d)";

@@ -2,6 +2,7 @@
 
 import type { Offer } from "./client.js";
 import { make } from "./controls.js";
+import type { Ratio } from "./epsilon.js";
 import type { Texts } from "./texts.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -43,6 +44,22 @@ export function picture(offer: Offer, texts: Texts, factor: string): Element {
     put("text", { x: 108, y: 14 + 24 * i }, String(label));
   });
   return drawing;
+}
+
+/** What was given away so far, on what, to whom, and what is left; nothing before the first answer. */
+export function givenAway({ statement, askers }: Pick<Offer, "statement" | "askers">, texts: Texts): HTMLElement {
+  const number = ({ num, den }: Ratio): string => String(Math.round((Number(num) / Number(den)) * 100) / 100);
+  const box = make("div", {});
+  if (!statement.lines.length) return box;
+  const items = statement.lines.map((line) => {
+    const each = line.charges.map(({ campaign, epsilon: [num, den] }) => {
+      const [asker, cost] = [askers[campaign], number({ num: BigInt(num), den: BigInt(den) })];
+      return make("li", {}, asker ? texts.givenTo(cost, asker.controller, asker.title) : texts.givenEarlier(cost));
+    });
+    return make("li", {}, texts.givenField(line.field, number(line.spent)), make("ul", {}, ...each));
+  });
+  box.append(make("h2", {}, texts.givenTitle), make("p", {}, texts.givenInAll(number(statement.spent), number(statement.lifetime), number(statement.left))), make("ul", { class: "given" }, ...items));
+  return box;
 }
 
 /** The payload: as marks where a bit is a cell, else as digits. */

@@ -26,6 +26,10 @@ export function atMost(a: Ratio, b: Ratio): boolean {
   return a.num * b.den <= b.num * a.den;
 }
 
+export function plus(a: Ratio, b: Ratio): Ratio {
+  return { num: a.num * b.den + b.num * a.den, den: a.den * b.den };
+}
+
 /** A rational below exp(x), less than 1e-50 apart in ratio: every term of the series is rounded down. */
 export function expBelow(x: Ratio): Ratio {
   let sum = 0n;

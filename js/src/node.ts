@@ -4,7 +4,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, un
 import { dirname } from "node:path";
 
 import { Refused, refuse } from "./canonical.js";
-import { emptyBook, type Book, type Shelf } from "./ledger.js";
+import { bookFrom, emptyBook, type Book, type Shelf } from "./ledger.js";
 
 /** One process at a time holds the lock; the book is on disk when `update` returns. */
 export class FileShelf implements Shelf {
@@ -41,8 +41,7 @@ export class FileShelf implements Shelf {
 
   #change<T>(change: (book: Book) => T): T {
     const before = read(this.#path);
-    const book = before ? (JSON.parse(before) as Book) : emptyBook();
-    if (book.version !== 1) refuse("the ledger is of another version");
+    const book = before === null ? emptyBook() : bookFrom(parse(before));
     const result = change(book);
     const after = JSON.stringify(book);
     if (after !== before) write(this.#path, after);
@@ -64,6 +63,14 @@ function read(path: string): string | null {
   } catch (error) {
     if ((error as { code?: string }).code === "ENOENT") return null;
     throw new Refused("the ledger cannot be read");
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return refuse("the ledger is damaged");
   }
 }
 

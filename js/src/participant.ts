@@ -1,12 +1,13 @@
 /** The participant's element: `<ahead-participant campaign="DIGEST" origin="" issuer="">`, for our page and for others. */
 
 import { Refused } from "./canonical.js";
-import { Client, Unreachable, type Offer, type Outcome } from "./client.js";
-import { ValueRefused, type Value } from "./codes.js";
+import { Client, Unreachable, type Fields, type Offer, type Outcome, type Values } from "./client.js";
+import { ValueRefused } from "./codes.js";
 import { controlFor, make, type Control } from "./controls.js";
-import { heading, leak, moment, picture, sentBits, status } from "./drawing.js";
+import { givenAway, heading, leak, moment, picture, sentBits, status } from "./drawing.js";
 import { askIssuer, SecretNeeded } from "./issuer.js";
 import { BrowserShelf, Ledger } from "./ledger.js";
+import { mappingForm } from "./mapping.js";
 import { plainReason, TEXTS, type Texts } from "./texts.js";
 import { STYLE } from "./style.js";
 import { whenToReturn } from "./returning.js";
@@ -17,6 +18,7 @@ export class Participant extends HTMLElement {
   readonly #root = this.attachShadow({ mode: "open" });
   #client: Client | null = null;
   #shelf: BrowserShelf | null = null;
+  #offer: Offer | undefined;
   #secret = "";
   #engaged = false;
 
@@ -45,16 +47,24 @@ export class Participant extends HTMLElement {
     const options = { ledger, policy, origin: this.#origin };
     this.#client = new Client(issuer ? { ...options, signer: (message) => askIssuer(issuer, this.#secret, message) } : options);
     const known = await this.#client.status(this.#campaign);
-    if (known) return this.#outcome(known);
-    const offer = await this.#client.offer(this.#campaign);
-    if ("status" in offer) return this.#outcome(offer);
-    this.#introduce(offer, await ledger.spent());
+    this.#outcome(known ?? (await this.#answer(this.#client, ledger)));
+  }
+
+  /** The steps are the client's, in its order: this page shows one card for each that needs the person. */
+  #answer(client: Client, ledger: Ledger): Promise<Outcome> {
+    const consent = (offer: Offer): Promise<boolean> => new Promise((done) => this.#introduce((this.#offer = offer), done));
+    const values = (offer: Offer): Promise<Values> => new Promise((done) => this.#ask(offer, done));
+    const fields = async (_: Offer, names: string[]): Promise<Fields> => {
+      const known = await ledger.names();
+      return new Promise((done) => this.#map(names, known, done));
+    };
+    return client.answer(this.#campaign, consent, values, fields);
   }
 
   /** The code of an invited person. It goes to the issuer, not to whoever asks, and is not kept. */
   async #enrol(wrong: boolean): Promise<void> {
     const { texts } = this;
-    const { record, tier } = await (this.#client as Client).campaign(this.#campaign);
+    const { record, tier, tokenVersion } = await (this.#client as Client).campaign(this.#campaign);
     const field = make("input", { type: "password", id: "secret", autocomplete: "off", required: "" }) as HTMLInputElement;
     const problem = make("p", { role: "alert", class: "problem" }, wrong ? texts.secretWrong : "");
     const form = make("form", {}, make("label", { for: "secret" }, texts.secret), field, problem, make("p", { class: "row" }, make("button", { type: "submit" }, texts.secretGo)));
@@ -64,12 +74,13 @@ export class Participant extends HTMLElement {
       field.value = "";
       void this.#guard(() => this.#start()).finally(() => (this.#secret = ""));
     });
+    const linked = tier === "blind" ? texts.secretBlind : tokenVersion === 2 ? texts.secretSigned : texts.secretBefore;
     const facts = make("p", {}, `${String(record["controller"])}: ${String(record["purpose"])}`);
-    this.#show(heading(String(record["title"])), facts, make("h2", {}, texts.secretTitle), make("p", {}, texts.secretNote, " ", tier === "blind" ? texts.secretBlind : texts.secretSigned), form);
+    this.#show(heading(String(record["title"])), facts, make("h2", {}, texts.secretTitle), make("p", {}, texts.secretNote, " ", linked), form);
   }
 
   /** Who asks, why, until when, and what it gives away. Nothing private has been read. */
-  #introduce(offer: Offer, spent: { [field: string]: { reports: number; epsilon: number } }): void {
+  #introduce(offer: Offer, done: (yes: boolean) => void): void {
     const { texts } = this;
     const text = (name: string): string => String(offer.campaign.record[name]);
     const factor = leak(offer);
@@ -78,13 +89,10 @@ export class Participant extends HTMLElement {
     const no = make("button", { type: "button", class: "plain" }, texts.decline);
     const form = make("form", {}, make("label", { for: "consent", class: "inline" }, consent, ` ${texts.consent}`), make("p", { class: "row" }, go, no));
     consent.addEventListener("change", () => (go.disabled = !consent.checked));
-    no.addEventListener("click", () => {
-      this.#show(heading(text("title")), status(texts.declined));
-      this.#tell("declined");
-    });
+    no.addEventListener("click", () => done(false));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (consent.checked) this.#ask(offer);
+      if (consent.checked) done(true);
     });
     const names = offer.question.attributes.map((a) => a.name).join(", ");
     const closing = (offer.campaign.record["closing"] as { kind?: string } | undefined)?.kind;
@@ -92,7 +100,6 @@ export class Participant extends HTMLElement {
     const facts: [string, string][] = [[texts.asks, text("controller")], [texts.why, text("purpose")], [texts.contact, text("contact")], [texts.until, closes], [texts.asked, names]];
     const list = make("dl", {}, ...facts.flatMap(([term, said]) => [make("dt", {}, term), make("dd", {}, said)]));
     const own = offer.campaign.record["texts"] as { [key: string]: string };
-    const before = offer.fields.filter((f) => spent[f]).map((f) => make("p", {}, texts.spentBefore(f, spent[f]?.reports ?? 0, (spent[f]?.epsilon ?? 0).toFixed(2))));
     this.#show(
       heading(text("title")),
       list,
@@ -103,15 +110,21 @@ export class Participant extends HTMLElement {
       picture(offer, texts, factor),
       make("h2", {}, texts.kept),
       make("p", {}, texts.keptSentence(text("retention_days"))),
-      ...before,
+      givenAway(offer, texts),
       form,
       make("p", { class: "note" }, texts.trust),
       ...(this.#origin && this.#origin !== location.origin ? [make("p", { class: "note" }, texts.embedded(location.host))] : []),
     );
   }
 
-  /** The value, after consent. It is read from the controls, coded, and the controls are emptied. */
-  #ask(offer: Offer): void {
+  /** What of theirs the attributes are, after consent and before the report is promised. */
+  #map(names: string[], known: Map<string, string>, done: (fields: Fields) => void): void {
+    const { texts } = this;
+    this.#show(heading(texts.mapTitle), make("p", { class: "note" }, texts.mapNote), mappingForm(names, known, texts, done));
+  }
+
+  /** The value, once the report is promised. What does not fit is said here; then the controls are emptied. */
+  #ask(offer: Offer, done: (values: Values) => void): void {
     const { texts } = this;
     const controls = new Map<string, Control>(offer.question.attributes.map((a, i) => [a.name, controlFor(a, `value-${i}`, texts)]));
     const problem = make("p", { role: "alert", class: "problem" });
@@ -120,40 +133,40 @@ export class Participant extends HTMLElement {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       problem.textContent = "";
-      const values: { [name: string]: Value } = {};
-      try {
-        for (const attribute of offer.question.attributes) {
-          values[attribute.name] = controls.get(attribute.name)?.read();
-          attribute.code(values[attribute.name]); // says now what would not fit, before the ledger is charged
+      const values = Object.create(null) as Values;
+      for (const attribute of offer.question.attributes) {
+        try {
+          attribute.code((values[attribute.name] = controls.get(attribute.name)?.read()));
+        } catch (error) {
+          if (!(error instanceof ValueRefused)) throw error;
+          problem.textContent = texts.outOfRange(attribute.name);
+          return;
         }
-      } catch (error) {
-        if (!(error instanceof ValueRefused)) throw error;
-        const name = offer.question.attributes.find((a) => error.message.startsWith(a.name))?.name ?? "";
-        problem.textContent = texts.outOfRange(name);
-        return;
       }
       button.disabled = true;
       for (const control of controls.values()) control.clear();
-      void this.#guard(async () => this.#outcome(await (this.#client as Client).answer(this.#campaign, () => true, () => values), offer));
+      done(values);
     });
     this.#show(heading(texts.valueTitle), make("p", { class: "note" }, texts.valueNote), form);
   }
 
   /** How it stands, exactly what was sent, and the receipt. */
-  #outcome(outcome: Outcome, offer?: Offer): void {
+  #outcome(outcome: Outcome): void {
     const { texts } = this;
     const said = { acknowledged: texts.sent, queued: texts.queued, waiting: texts.waiting, declined: texts.declined, late: texts.late, rejected: texts.rejected, withdrawn: texts.withdrawn, wiped: texts.wiped, over: texts.over }[outcome.status];
     const parts: Node[] = [heading(outcome.receipt ? texts.outcomeTitle : texts.campaignTitle), status(said)];
     if (outcome.status === "acknowledged") parts.push(make("p", {}, texts.finished));
     if (outcome.status === "waiting") parts.push(this.#waiting());
-    if (outcome.status === "queued") parts.push(this.#button(texts.retry, async () => this.#outcome(await (this.#client as Client).answer(this.#campaign, () => false, () => ({})), offer)));
+    if (outcome.status === "queued") parts.push(this.#button(texts.retry, async () => this.#outcome(await (this.#client as Client).answer(this.#campaign, () => false, () => ({})))));
     const { receipt } = outcome;
     if (receipt && outcome.status !== "withdrawn") {
-      parts.push(make("h2", {}, texts.whatSent), sentBits(receipt.payload, offer, texts), make("p", {}, texts.couldBe));
+      parts.push(make("h2", {}, texts.whatSent), sentBits(receipt.payload, this.#offer, texts), make("p", {}, texts.couldBe));
       parts.push(make("h2", {}, texts.receipt), make("code", { class: "code" }, receipt.nonce), make("p", { class: "note" }, texts.receiptNote));
       if (outcome.status === "acknowledged") parts.push(this.#button(texts.withdraw, () => this.#withdraw(), "plain"));
     }
-    this.#show(...parts);
+    const given = make("div");
+    void this.#client?.statement().then((found) => given.replaceChildren(givenAway(found, texts)));
+    this.#show(...parts, given);
     this.#tell(outcome.status);
   }
 

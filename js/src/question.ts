@@ -88,7 +88,7 @@ export interface CampaignTerms {
 export function draw(question: Question, values: { [name: string]: Value }, words: Words): { payload: Uint8Array; replaced: string[] } {
   const replaced: string[] = [];
   const codes = question.attributes.map((a) => {
-    const value = Object.hasOwn(values, a.name) ? values[a.name] : null;
+    const value = valueOf(values, a.name);
     const spare = Number(below(BigInt(a.size), words, 64));
     try {
       return a.code(value);
@@ -98,6 +98,15 @@ export function draw(question: Question, values: { [name: string]: Value }, word
     }
   });
   return { payload: question.law.draw(question.partition.cell(codes), words), replaced };
+}
+
+/** The value of a record, missing where the record does not give one: reading it never fails. */
+function valueOf(values: { [name: string]: Value }, name: string): Value {
+  try {
+    return Object.hasOwn(values, name) ? values[name] : null;
+  } catch {
+    return null; // no record, or one whose parts throw
+  }
 }
 
 /** Header and frames of a batch. */

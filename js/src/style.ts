@@ -18,6 +18,8 @@ legend { font-weight: 600; }
 input { font: inherit; accent-color: #0b62c4; }
 input[type="checkbox"], input[type="radio"] { inline-size: 1.35rem; block-size: 1.35rem; flex: none; margin: .1rem 0 0; }
 input:not([type="checkbox"], [type="radio"], [type="range"]) { inline-size: 100%; padding: .6rem .7rem; border: 1px solid light-dark(#8c959f, #6b7682); border-radius: 8px; background: light-dark(#fff, #14171b); color: inherit; }
+select { font: inherit; inline-size: 100%; padding: .6rem .7rem; border: 1px solid light-dark(#8c959f, #6b7682); border-radius: 8px; background: light-dark(#fff, #14171b); color: inherit; }
+ul { margin: .25rem 0; padding-inline-start: 1.25rem; overflow-wrap: anywhere; }
 input[type="range"] { inline-size: 100%; margin: .75rem 0 0; }
 .row { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1rem; }
 button { font: inherit; font-weight: 600; padding: .7rem 1.3rem; border-radius: 8px; border: 1px solid transparent; background: #0b5cad; color: #fff; cursor: pointer; }

@@ -12,7 +12,7 @@ export const NONCE_LENGTH = 32;
 export const ID_LENGTH = 16;
 const encoder = new TextEncoder();
 
-/** Thirty-two bytes from the platform: the receipt of a report, and what a token signs. */
+/** Thirty-two bytes from the platform: the receipt of a report, and what a token is made for. */
 export function newNonce(): Uint8Array {
   return randomBytes(NONCE_LENGTH);
 }
@@ -20,6 +20,11 @@ export function newNonce(): Uint8Array {
 /** The report's name on the wire, from which nobody finds the nonce. */
 export async function reportId(nonce: Uint8Array): Promise<Uint8Array> {
   return (await sha(256, nonce)).slice(0, ID_LENGTH);
+}
+
+/** What the issuer signs for one report of one campaign, and all that it sees of the nonce; in version 1 it was the nonce itself. */
+export async function tokenMessage({ digest, tokenVersion }: Pick<Campaign, "digest" | "tokenVersion">, nonce: Uint8Array): Promise<Uint8Array> {
+  return tokenVersion === 1 ? nonce : sha(256, concat(encoder.encode("ahead-ldp token 2\n"), unhex(digest), nonce));
 }
 
 /** EMSA-PSS-ENCODE (RFC 8017) with SHA-384, MGF1 with SHA-384 and an empty salt, as a number. */

@@ -7,7 +7,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { hex, unhex } from "../src/canonical.js";
+import type { Limits } from "../src/budget.js";
 import { Attribute, type Value } from "../src/codes.js";
+import type { Ratio } from "../src/epsilon.js";
 import { Client, type Offer, type OwnerPolicy } from "../src/client.js";
 import { emptyBook, Ledger, type Book, type Shelf } from "../src/ledger.js";
 import { FileShelf } from "../src/node.js";
@@ -22,7 +24,12 @@ function vector(file: string, name: string): Case {
 
 const CAMPAIGN = vector("campaigns", "walk-in");
 const WAVE = vector("waves", "two groups");
-const POLICY: OwnerPolicy = { maxEpsilon: "2" };
+const POLICY: OwnerPolicy = { maxEpsilon: "2", fields: { [CAMPAIGN.digest]: { age: "age" } } };
+const ONE = { num: 1n, den: 1n };
+
+function limits(fields: { [field: string]: Ratio } = {}): Limits {
+  return { lifetime: { num: 20n, den: 1n }, fields: new Map(Object.entries(fields)) };
+}
 
 class MemoryShelf implements Shelf {
   book: Book = emptyBook();
@@ -153,7 +160,7 @@ test("a wave that changes between two looks is refused", async () => {
 });
 
 test("policy: epsilon, group size, unnamed fields", async () => {
-  for (const policy of [{ maxEpsilon: "1" }, { maxEpsilon: "2", leastGroup: 21 }, { maxEpsilon: "2", fields: {} }])
+  for (const policy of [{ ...POLICY, maxEpsilon: "1" }, { ...POLICY, leastGroup: 21 }, { maxEpsilon: "2" }, { maxEpsilon: "2", fields: {} }, { ...POLICY, fields: { ["0".repeat(64)]: { age: "age" } } }])
     await assert.rejects(() => set(new MemoryShelf(), policy).client.answer(CAMPAIGN.digest, yes, () => assert.fail("asked")));
 });
 
@@ -162,10 +169,10 @@ test("a field is reported once in a lifetime unless a limit allows more", async 
   await set(shelf).client.answer(CAMPAIGN.digest, yes, age);
   const ledger = new Ledger(shelf);
   const epsilon = { num: 11n, den: 10n };
-  await assert.rejects(() => ledger.checkBudget("f".repeat(64), ["age"], epsilon, {}), /before/);
-  await assert.rejects(() => ledger.checkBudget("f".repeat(64), ["age"], epsilon, { age: { num: 2n, den: 1n } }), /lifetime/);
-  await ledger.checkBudget("f".repeat(64), ["age"], epsilon, { age: { num: 11n, den: 5n } });
-  await ledger.checkBudget("f".repeat(64), ["town"], epsilon, {});
+  await assert.rejects(() => ledger.checkBudget("f".repeat(64), ["age"], epsilon, limits()), /before/);
+  await assert.rejects(() => ledger.checkBudget("f".repeat(64), ["age"], epsilon, limits({ age: { num: 2n, den: 1n } })), /lifetime/);
+  await ledger.checkBudget("f".repeat(64), ["age"], epsilon, limits({ age: { num: 11n, den: 5n } }));
+  await ledger.checkBudget("f".repeat(64), ["town"], epsilon, limits());
 });
 
 test("closed and refused reports end as such", async () => {
@@ -210,8 +217,8 @@ test("opting out wipes the outbox, keeps the charges, and answers nothing more",
   await new Ledger(shelf).optOut();
   await client.flush();
   assert.equal(server.received.length, 1);
-  assert.deepEqual(Object.keys(shelf.book.charges), ["age"]);
-  await assert.rejects(() => new Ledger(shelf).checkBudget("f".repeat(64), ["town"], { num: 1n, den: 1n }, {}), /opted out/);
+  assert.deepEqual(shelf.book.charges.map(({ field }) => field), ["age"]);
+  await assert.rejects(() => new Ledger(shelf).checkBudget("f".repeat(64), ["town"], ONE, limits()), /opted out/);
 });
 
 test("a file keeps the ledger: private, and held by one process at a time", async () => {
@@ -224,4 +231,45 @@ test("a file keeps the ledger: private, and held by one process at a time", asyn
   await assert.rejects(() => new Ledger(new FileShelf(path)).outbox(), /another process/);
   writeFileSync(`${path}.lock`, "999999999"); // a process that crashed
   assert.deepEqual(await new Ledger(new FileShelf(path)).outbox(), []);
+});
+
+test("finding 10: the value is read after the reservation, and every group's attributes have their field before it", async () => {
+  const shelf = new MemoryShelf();
+  const { client } = set(shelf);
+  const states: (string | undefined)[] = [];
+  const look = (): { age: number } => {
+    states.push(shelf.book.reports[CAMPAIGN.digest]?.state);
+    return { age: 20 };
+  };
+  assert.equal((await client.answer(CAMPAIGN.digest, yes, look)).status, "acknowledged");
+  assert.deepEqual(states, ["reserved"]);
+});
+
+test("finding 10: a name that is not the owner's is asked about, and a renamed attribute gets no second report", async () => {
+  const shelf = new MemoryShelf();
+  const asked: string[][] = [];
+  const first = set(shelf, { maxEpsilon: "2" });
+  const fields = (_: Offer, names: string[]): { age: string } => {
+    asked.push(names);
+    return { age: "my age" };
+  };
+  assert.equal((await first.client.answer(CAMPAIGN.digest, () => false, () => assert.fail("asked"), fields)).status, "declined");
+  assert.deepEqual(asked, []);
+  assert.equal((await first.client.answer(CAMPAIGN.digest, yes, age, fields)).status, "acknowledged");
+  assert.deepEqual(asked, [["age"]]);
+  assert.deepEqual(shelf.book.mappings[CAMPAIGN.digest], [["age", "my age"]]);
+  await assert.rejects(() => new Ledger(shelf).checkBudget("f".repeat(64), ["my age"], ONE, limits()), /before/);
+  const { statement, askers } = await first.client.statement();
+  assert.deepEqual(statement.lines.map(({ field }) => field), ["my age"]);
+  assert.equal(askers[CAMPAIGN.digest]?.controller, "The town of Ulm");
+});
+
+test("finding 11: no value stops a device that has promised its report", async () => {
+  const thrower = new Proxy({}, { getOwnPropertyDescriptor: () => { throw new Error("no"); } });
+  const odd: unknown[] = [Symbol("x"), 10n ** 400n, {}, [], () => 1, true, "9".repeat(400), Number("9".repeat(400)), new Date(NaN), new Proxy({}, { get: () => { throw new Error("no"); } })];
+  for (const values of [null, undefined, 7, "age", thrower, ...odd.map((value) => ({ age: value }))]) {
+    const { client, server } = set();
+    assert.equal((await client.answer(CAMPAIGN.digest, yes, () => values as { age: number })).status, "acknowledged");
+    assert.equal(server.received.length, 1);
+  }
 });

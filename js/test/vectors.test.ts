@@ -4,14 +4,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { canonicalBytes, digest, hex, parseCanonical, unhex, type Json } from "../src/canonical.js";
+import { canonicalBytes, digest, hex, parseCanonical, sha, unhex, type Json } from "../src/canonical.js";
 import { Attribute, schemaFrom, type Value } from "../src/codes.js";
 import { parseEpsilon } from "../src/epsilon.js";
 import { lawFrom } from "../src/laws.js";
 import { partitionFrom, type Axis } from "../src/partition.js";
 import { campaignFrom } from "../src/campaign.js";
 import { checkQuestion, checkWave, draw, encodeBatch } from "../src/question.js";
-import { blindWith, checkSignature, encodePss, invert, tokenGroup, unblind } from "../src/tokens.js";
+import { checkName, checkText, isPrintable } from "../src/text.js";
+import { blindWith, checkSignature, encodePss, invert, tokenGroup, tokenMessage, unblind } from "../src/tokens.js";
 import type { Words } from "../src/words.js";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -41,6 +42,22 @@ for (const c of cases("canonical"))
     const record = parseCanonical(unhex(c.bytes));
     assert.equal(hex(canonicalBytes(record)), c.bytes);
     assert.equal(await digest(record), c.digest);
+  });
+
+const TEXTS = cases("texts");
+
+test(`texts: ${TEXTS[0].name}`, async () => {
+  const printable = Array.from({ length: 0x110000 }, (_, code) => Number(isPrintable(String.fromCodePoint(code))));
+  assert.equal(printable.reduce((a, b) => a + b, 0), TEXTS[0].printable);
+  assert.equal(hex(await sha(256, new TextEncoder().encode(printable.join("")))), TEXTS[0].sha256);
+});
+
+for (const c of TEXTS.slice(1))
+  test(`text: ${c.name}`, () => {
+    for (const [check, refused] of [[checkName, c.name_refused], [checkText, c.text_refused]] as const) {
+      if (refused) assert.throws(() => check(c.text, "it"));
+      else assert.equal(check(c.text, "it"), c.text);
+    }
   });
 
 for (const c of cases("epsilons"))
@@ -117,6 +134,7 @@ for (const c of cases("campaigns"))
     if (c.refused) return void (await assert.rejects(() => campaignFrom(unhex(c.campaign))));
     const campaign = await read();
     assert.deepEqual([campaign.digest, campaign.tier, campaign.minimum], [c.digest, c.tier, c.minimum]);
+    assert.equal(hex(await tokenMessage(campaign, Uint8Array.from({ length: 32 }, (_, i) => i))), c.token_message);
     await assert.rejects(() => campaignFrom(unhex(c.campaign), "0".repeat(64)));
   });
 

@@ -1,6 +1,7 @@
 """Who can read what, alone or together: the table in docs/tokens.md, played by stranger, issuer and collector.
 
-The issuer keeps every message it signed, with the name of the person. The collector keeps what its disk holds.
+The issuer keeps every message it signed, with the name of the person. The collector keeps what its disk holds; one that
+is out for more also writes down what arrives.
 """
 
 import hashlib
@@ -12,7 +13,7 @@ from urllib.parse import quote
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from ahead_ldp.device.tokens import PublicKey, blind, encode_pss, unblind
+from ahead_ldp.device.tokens import PublicKey, blind, encode_pss, token_message, unblind
 from tests.attacks.plain_http import Running, header
 from tests.attacks.test_forgetting import CELLS, GRR, all_files, canonical_digest
 
@@ -30,18 +31,18 @@ class Issuer:
     def sign(self, number):
         return pow(number, self._d, self.key.n).to_bytes(self.key.length, "big")
 
-    def encoded(self, nonce):
-        return int.from_bytes(encode_pss(nonce, self.key.n.bit_length() - 1), "big")
+    def encoded(self, message):
+        return int.from_bytes(encode_pss(message, self.key.n.bit_length() - 1), "big")
 
-    def signature_for(self, name, nonce, tier):
+    def signature_for(self, name, message, tier):
         """What the device gets, by the tier's protocol; what the issuer saw goes into its book."""
         if tier == "signed":
-            self.book[name] = nonce
-            return self.sign(self.encoded(nonce))
-        blinded = blind(self.key, nonce)
+            self.book[name] = message
+            return self.sign(self.encoded(message))
+        blinded = blind(self.key, message)
         self.book[name] = blinded.message
         answer = self.sign(int.from_bytes(blinded.message, "big"))
-        return unblind(self.key, nonce, answer, blinded.inverse)
+        return unblind(self.key, message, answer, blinded.inverse)
 
 
 class World:
@@ -51,7 +52,7 @@ class World:
         self.server, self.tier, self.issuer = server, tier, Issuer()
         token = {"tier": tier}
         if tier != "none":
-            token |= {"n": f"{self.issuer.key.n:x}", "e": 65537}
+            token |= {"version": 2, "n": f"{self.issuer.key.n:x}", "e": 65537}
         self.name = server.opened(**GRR, token=token)
         (question,) = server.questions(self.name)
         self.group, self.header = question["group"], header(self.name, canonical_digest(question))
@@ -59,7 +60,8 @@ class World:
         for name in NAMES:
             nonce, payload = os.urandom(32), bytes([random.randrange(CELLS)])
             i = hashlib.sha256(nonce).digest()[:16]
-            tail = b"" if tier == "none" else nonce + self.issuer.signature_for(name, nonce, tier)
+            message = token_message(self.name, nonce)
+            tail = b"" if tier == "none" else nonce + self.issuer.signature_for(name, message, tier)
             self.truth[name], self.tails[i] = (i, payload), tail
             frames.append(i + payload + tail)
         random.shuffle(frames)
@@ -112,6 +114,14 @@ class World:
         ids = {name: hashlib.sha256(message).digest()[:16] for name, message in self.issuer.book.items()}
         return {name: stored[i] for name, i in ids.items() if i in stored}
 
+    def together_with_nonces(self):
+        """The same, and the collector wrote down the nonces that came: who took part, and what the store still has."""
+        stored, _ = self.collector_alone()
+        names = {message: name for name, message in self.issuer.book.items()}
+        came = {i: names.get(token_message(self.name, tail[:32])) for i, tail in self.tails.items() if tail}
+        took_part = {name: i for i, name in came.items() if name is not None and self.knows(i)}
+        return took_part.keys(), {name: stored[i] for name, i in took_part.items() if i in stored}
+
 
 def _unchunked(body):
     """The content of a body in chunks."""
@@ -139,12 +149,15 @@ def test_who_reads_what(world):
     stored, named = world.collector_alone()
     assert (stored, named) == (by_id, [])  # all reports, of nobody in particular
     learnt = world.issuer_alone()
-    assert learnt == {name: (tier == "signed", False) for name in world.issuer.book}  # who took part, never what
-    assert world.together() == (payloads if tier == "signed" else {})
+    assert learnt == dict.fromkeys(world.issuer.book, (False, False))  # neither who took part nor what was sent
+    assert world.together() == {}
+    linked = payloads if tier == "signed" else {}
+    assert world.together_with_nonces() == (linked.keys(), linked)
 
     world.forget()
     assert world.stranger() == []
     assert world.collector_alone() == ({}, [])
     assert world.issuer_alone() == learnt
     assert world.together() == {}
+    assert world.together_with_nonces() == (linked.keys(), {})
     assert all(world.knows(i) for i in by_id)  # that somebody took part is what remains

@@ -108,7 +108,7 @@ def test_a_missing_field_is_refused():
 
 
 def test_tokens_carry_the_issuers_key():
-    campaign = Campaign.of(made(token={"tier": "blind", "n": N, "e": 65537}))
+    campaign = Campaign.of(made(token={"tier": "blind", "version": 2, "n": N, "e": 65537}))
     assert (campaign.tier, campaign.key) == ("blind", (int(N, 16), 65537))
 
 
@@ -157,3 +157,17 @@ def test_a_question_of_another_price_is_refused():
     questions = list(dear.question_records().values())
     with pytest.raises(QuestionRefused, match="epsilon"):
         check_wave(canonical_bytes(wave_record(campaign.digest, 1, questions)), campaign, 1, POLICY)
+
+
+def test_a_new_campaign_has_tokens_of_its_own_and_an_old_record_keeps_its():
+    """Records of before say nothing of a version: their tokens are signatures on the bare nonce, and stay readable."""
+    old = {"tier": "blind", "n": N, "e": 65537}
+    with pytest.raises(ValueError, match=r"token\.version to be 2"):
+        made(token=old)
+    campaign = Campaign.of({**made(token={**old, "version": 2}), "token": old})
+    nonce = bytes(range(32))
+    assert (campaign.token_version, campaign.token_message(nonce)) == (1, nonce)
+    bound = Campaign.of(made(token={**old, "version": 2}))
+    assert bound.token_message(nonce) != Campaign.of(made(token={**old, "version": 2}, title="Other")).token_message(
+        nonce
+    )

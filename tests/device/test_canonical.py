@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ahead_ldp.device import canonical_bytes, digest, parse_canonical
-from ahead_ldp.device.canonical import check_digest, fields, integer
+from ahead_ldp.device.canonical import DEEPEST, check_digest, fields, integer
 
 SMALL = 2**53 - 1
 KEYS = st.builds(str.__add__, st.sampled_from("abz"), st.text("az09_", max_size=4))
@@ -116,3 +116,14 @@ def test_digest_is_64_lower_case_digits(text):
     assert check_digest("0a" * 32, "campaign") == "0a" * 32
     with pytest.raises(ValueError, match="expected campaign"):
         check_digest(text, "campaign")
+
+
+def test_finding_18_the_bound_on_levels_is_ours_and_not_the_interpreters():
+    deep: dict[str, object] = {}
+    for _ in range(DEEPEST - 1):
+        deep = {"a": deep}
+    assert parse_canonical(canonical_bytes(deep)) == deep
+    with pytest.raises(ValueError, match="at most 32 levels"):
+        canonical_bytes({"a": deep})
+    with pytest.raises(ValueError, match="at most 32 levels"):
+        parse_canonical(b'{"a":' * (DEEPEST + 1) + b"1" + b"}" * (DEEPEST + 1))

@@ -150,6 +150,7 @@ def test_campaigns(case):
         return
     found = Campaign.from_bytes(data, case["digest"])
     assert (found.tier, found.minimum) == (case["tier"], case["minimum"])
+    assert found.token_message(bytes(range(32))).hex() == case["token_message"]
 
 
 @cases("waves.json")

@@ -6,20 +6,23 @@ The answer is never printed or logged.
 from __future__ import annotations
 
 import getpass
+import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from ahead_ldp.cli import printing
+from ahead_ldp.cli import printing, spending
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.device.entries import LedgerRefused
 from ahead_ldp.device.ledger import Ledger
+from ahead_ldp.device.naming import similar_fields
 from ahead_ldp.device.refusals import QuestionRefused, ValueRefused
-from ahead_ldp.service.client import Offer, Unreachable, WithdrawalRefused
+from ahead_ldp.device.texts import check_name
+from ahead_ldp.service.client import Fields, Offer, Unreachable, WithdrawalRefused
 
 
 @contextmanager
@@ -32,26 +35,14 @@ def ledger_at(path: Path) -> Iterator[Ledger]:
         raise ValueError(str(error)) from None
 
 
-def keep_names(ledger: Ledger, asked: Iterable[str], declared: Mapping[str, str], interactive: bool) -> dict[str, str]:
-    """Know the owner's field behind every attribute of a campaign: as declared, as known, or as asked now."""
-    for name, field in declared.items():
-        ledger.keep_name(name, field)
-    known = sorted(set(ledger.names().values()))  # of earlier campaigns: the attributes of one are different things
-    for name in asked:
-        if name not in ledger.names():
-            ledger.keep_name(name, _own_name(name, known, interactive))
-    return ledger.names()
-
-
-def _own_name(attribute: str, known: Sequence[str], interactive: bool) -> str:
-    """The owner's field behind a new name: a campaign must not get a second report by asking under another name."""
-    if not known:
-        return attribute
-    if not interactive:
-        raise ValueError(f"expected --field {attribute}=FIELD: is it new, or one of {', '.join(known)}?")
-    printing.note(f"{attribute} was not asked under this name before. Known so far: {', '.join(known)}.")
-    printing.note("If it is one of these under another name, type that one; else give it a name of its own.")
-    return str(typer.prompt(attribute, default=attribute, err=True)).strip() or attribute
+def read_fields(file: Path) -> dict[str, Fields]:
+    """A file of mappings: JSON, by the digest of a campaign the owner's field of each of its attributes."""
+    brought = None
+    with suppress(ValueError):
+        brought = json.loads(file.read_text("utf-8"))
+    if not isinstance(brought, dict) or not all(isinstance(mapped, dict) for mapped in brought.values()):
+        raise ValueError("expected --fields to be a JSON object of campaigns, each an object of attributes and fields")
+    return brought
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +50,21 @@ class Person:
     """Somebody at a terminal, who is asked for every value."""
 
     yes: bool  # consent was given beforehand
+    ledger: Ledger
 
     def consent(self, offer: Offer) -> bool:
         """Show what is asked, and ask for a yes."""
         print(introduction(offer), file=sys.stderr)
         return self.yes or typer.confirm("Take part?", default=False, err=True)
+
+    def fields(self, offer: Offer, names: Sequence[str]) -> Fields:
+        """Which thing of theirs every attribute is that they have not named for this campaign; asked, never guessed."""
+        known, chosen = self.ledger.names(), dict[str, str | None]()
+        for name in names:
+            chosen[name] = field = ask_field(name, known)
+            if field is not None:
+                known |= {field: field, name: field}
+        return chosen
 
     def values(self, offer: Offer) -> dict[str, object]:
         """The answers, typed without an echo."""
@@ -89,6 +90,15 @@ class Script(Person):
                 attribute.code(parse_value(attribute, self.given.get(attribute.name)))
         return self.yes or Person.consent(self, offer)
 
+    def fields(self, offer: Offer, names: Sequence[str]) -> Fields:
+        """Asked of whoever gave the consent; where that was given beforehand, nobody is there to be asked."""
+        if self.yes:
+            name, digest = names[0], offer.campaign.digest
+            raise QuestionRefused(
+                f"expected --field {name}=FIELD, or --fields with the fields of {digest}: what of yours is {name}?"
+            )
+        return Person.fields(self, offer, names)
+
     def values(self, offer: Offer) -> dict[str, object]:
         """The answers as the attributes' kinds read them."""
         return {a.name: self._value(a) for a in offer.attributes}
@@ -105,11 +115,6 @@ def introduction(offer: Offer) -> str:
     """Who asks what and why, and what it costs, in the words of the campaign and one honest sentence."""
     record = offer.campaign.record
     texts = [record["texts"]["consent"], ""] if "consent" in record["texts"] else []
-    spent = [
-        f"{field} was reported {before.reports} times before, epsilon {float(before.epsilon):g} in all."
-        for field in offer.fields
-        if (before := offer.spent.get(field)) is not None
-    ]
     kept = (
         f"Noisy reports are kept for {record['retention_days']} days after the end, then deleted, and no backup brings"
         " them back. Two things stay: the counts over everybody, and a random number that tells that somebody took"
@@ -124,10 +129,36 @@ def introduction(offer: Offer) -> str:
             *texts,
             "Asked: " + "; ".join(f"{a.name}, {describe(a)}" for a in offer.attributes) + ".",
             offer.privacy_sentence(),
-            *spent,
             f"{kept} You can withdraw until the wave closes.",
+            *spending.lines(offer.statement, offer.askers),
         ]
     )
+
+
+def ask_field(name: str, known: Mapping[str, str]) -> str | None:
+    """The owner's field behind a name that a campaign chose; None if they are not sure. ``known`` has fields by name.
+
+    Enter takes what they said of this name before, else the most similar field, else the name itself where no field is
+    known yet. Where others are known and none is similar, they have to type one.
+    """
+    similar = list(dict.fromkeys(known[other] for other in similar_fields(name, known)))
+    printing.note(
+        f"What of yours is {name}? A thing that was asked before has its own name, whatever it is called here."
+    )
+    for field in dict.fromkeys([*similar, *known.values()]):
+        printing.note(f"  {field}" + (" (looks similar)" if field in similar else ""))
+    printing.note(
+        "Type one of these, or a new name for a new thing; ? if you are not sure: then it counts against all."
+    )
+    default = similar[0] if similar else None if known else name
+    while True:
+        text = str(typer.prompt(name, default=default, err=True)).strip()
+        if text == "?":
+            return None
+        try:
+            return check_name(text, "the name of a field")
+        except ValueError as error:
+            printing.note(str(error))
 
 
 def describe(attribute: Attribute) -> str:

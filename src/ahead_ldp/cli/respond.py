@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ahead_ldp.cli import participant
+from ahead_ldp.cli import participant, spending
 from ahead_ldp.cli.options import File, Text, Texts, argument, at_least, flag, option
 from ahead_ldp.cli.printing import Shown, note
+from ahead_ldp.device import budget, entries
 from ahead_ldp.service import client as clients
 
 _FINE = ("acknowledged", "queued", "declined", "withdrawn", "wiped")
@@ -42,10 +43,14 @@ def respond(
         File,
         option("--ledger", "FILE", "What was answered so far.", envvar="AHEAD_LEDGER", show_envvar=True),
     ] = None,
-    field: Annotated[Texts, option("--field", "NAME=FIELD", "Your own name for what the campaign calls NAME.")] = None,
+    field: Annotated[
+        Texts, option("--field", "NAME=FIELD", "Your own name for what this campaign calls NAME; ? if not sure.")
+    ] = None,
+    fields: Annotated[File, option("--fields", "FILE", "The same for scripts: JSON, by campaign digest.")] = None,
     limit: Annotated[
         Texts, option("--limit", "FIELD=E", "Lifetime limit of a field; without one it is reported once.")
     ] = None,
+    lifetime: Annotated[str, option("--lifetime", "E", "Lifetime limit over all fields together.")] = "20",
     max_epsilon: Annotated[str, option("--max-epsilon", "E", "Refuse to give away more in one report.")] = "4",
     min_group: Annotated[int, option("--min-group", "N", "Refuse campaigns that count smaller groups.")] = 10,
     mirror: Annotated[Text, option("--mirror", "URL", "A second way to the campaign, to compare with.")] = None,
@@ -58,16 +63,19 @@ def respond(
 ) -> Shown:
     """Answer a campaign as one of its people.
 
-    You see who asks, what and why, and what it costs in privacy; only after
-    your yes are you asked for the answer. Noise is added here, once.
+    You see who asks, what and why, what it costs in privacy, and what you gave
+    away before. Only after your yes are you asked what of yours it is about, and
+    for the answer. Noise is added here, once.
     """
     given = _given(value, values)
     at_least(0, jitter=jitter)
     with participant.ledger_at(ledger or Path(typer.get_app_dir("ahead-ldp")) / "ledger.db") as book:
         if opt_in:
             book.opt_in()
-        names, lifetime = dict[str, str](), _pairs(limit, "--limit")
-        policy = clients.OwnerPolicy(max_epsilon, least_group=min_group, fields=names, limits=lifetime)
+        own = _fields(campaign, field, fields)
+        policy = clients.OwnerPolicy(
+            max_epsilon, least_group=min_group, fields=own, limits=_pairs(limit, "--limit"), lifetime=lifetime
+        )
         client = clients.Client(url, book, policy, mirror=mirror, signer=_signer(issuer, secret), jitter_s=jitter)
         if opt_out:
             client.opt_out()
@@ -76,11 +84,16 @@ def respond(
             client.withdraw(campaign)
             outcome = clients.Outcome(clients.Status.WITHDRAWN)
         else:
-            asked = client.campaign(campaign).schema.names
-            names.update(participant.keep_names(book, asked, _pairs(field, "--field"), interactive=given is None))
-            person = participant.Person(yes) if given is None else participant.Script(yes, given)
+            person = participant.Person(yes, book) if given is None else participant.Script(yes, book, given)
             outcome = _answer(client, campaign, person, jitter)
-    return _shown(outcome)
+        return _shown(outcome, client.statement(), book.askers())
+
+
+def _fields(campaign: str, listed: Sequence[str] | None, file: Path | None) -> dict[str, clients.Fields]:
+    """The owner's fields by campaign: those of the file, and those of the command line for the one that it answers."""
+    brought = {} if file is None else participant.read_fields(file)
+    pairs = {name: None if own == "?" else own for name, own in _pairs(listed, "--field").items()}
+    return {**brought, campaign: {**brought.get(campaign, {}), **pairs}} if pairs else brought
 
 
 def _given(listed: Sequence[str] | None, file: str | None) -> dict[str, object] | None:
@@ -106,7 +119,7 @@ def _signer(issuer: str | None, secret: Path | None) -> clients.Signer | None:
 
 def _answer(client: clients.Client, campaign: str, person: participant.Person, jitter: int) -> clients.Outcome:
     """Answer once, and stay until the answer is sent."""
-    outcome = client.answer(campaign, person.consent, person.values)
+    outcome = client.answer(campaign, person.consent, person.values, person.fields)
     for name in outcome.replaced:
         note(f"{name} is none of the declared values: another was reported in its place")
     if outcome.status is clients.Status.QUEUED:
@@ -126,14 +139,16 @@ def _pairs(listed: Sequence[str] | None, option: str) -> dict[str, str]:
     return pairs
 
 
-def _shown(outcome: clients.Outcome) -> Shown:
+def _shown(outcome: clients.Outcome, statement: budget.Statement, askers: Mapping[str, entries.Asker]) -> Shown:
     receipt, status = outcome.receipt, outcome.status
     record = {
         "status": status.value,
         "detail": outcome.detail,
         "receipt": None if receipt is None else receipt.record(),
+        "budget": spending.record(statement, askers),
     }
     text = [_SAID[status] + (f" ({outcome.detail})" if outcome.detail else "")]
     if receipt is not None and status in ("acknowledged", "queued"):
         text.append(f"Report {receipt.report_id}. Until the wave closes, --withdraw takes it back.")
+    text += spending.lines(statement, askers)
     return Shown(record, text, code=0 if status in _FINE else 1)

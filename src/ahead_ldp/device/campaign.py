@@ -22,7 +22,8 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import parse_epsilon
 from ahead_ldp.device.question import Policy, Question, check_question
 from ahead_ldp.device.refusals import QuestionRefused
-from ahead_ldp.device.tokens import PublicKey
+from ahead_ldp.device.texts import check_text
+from ahead_ldp.device.tokens import TOKEN_VERSION, PublicKey, token_message
 
 ENROLMENTS = ("panel", "walk_in")
 TIERS = ("none", "signed", "blind")
@@ -33,7 +34,6 @@ _FIELDS = (
     " enrolment token review retention_days"
 )
 _CLOSING = {"reports": "reports", "deadline": "seconds", "manual": ""}  # kind -> its one number
-_LONGEST_TEXT = 10_000
 _MOST_GROUPS = 10_000
 _HEX = re.compile(r"[0-9a-f]+")
 
@@ -51,6 +51,7 @@ class Campaign:
     enrolment: str
     tier: str
     key: PublicKey | None  # of the issuer, unless the tier is "none"
+    token_version: int  # what the issuer signs: ``tokens.token_message``
 
     @classmethod
     def of(cls, record: Record) -> Campaign:
@@ -69,7 +70,7 @@ class Campaign:
         expect(flags, "method to be a record and review to be true or false")
         expect(terms["enrolment"] in ENROLMENTS, f"enrolment to be one of {', '.join(ENROLMENTS)}")
         integer(terms["retention_days"], "retention_days", 0, 36_500)
-        tier, key = _token(terms["token"])
+        tier, key, token_version = _token(terms["token"])
         return cls(
             digest(record),
             record,
@@ -80,6 +81,7 @@ class Campaign:
             terms["enrolment"],
             tier,
             key,
+            token_version,
         )
 
     @classmethod
@@ -88,6 +90,10 @@ class Campaign:
         campaign = cls.of(parse_canonical(data))
         expect(pinned is None or campaign.digest == check_digest(pinned, "pinned"), "the pinned campaign")
         return campaign
+
+    def token_message(self, nonce: bytes) -> bytes:
+        """What this campaign's issuer signs for a nonce."""
+        return token_message(self.digest, nonce, self.token_version)
 
     def encode(self) -> bytes:
         """The canonical bytes."""
@@ -113,7 +119,7 @@ def campaign_record(
     review: bool = False,
     retention_days: int = 30,
 ) -> Record:
-    """The canonical form of a campaign, checked."""
+    """The canonical form of a new campaign, checked; its tokens are good for no other."""
     record: Record = {
         "type": "campaign",
         "version": 2,
@@ -134,7 +140,9 @@ def campaign_record(
         "review": review,
         "retention_days": retention_days,
     }
-    Campaign.of(record)
+    campaign = Campaign.of(record)
+    bound = campaign.key is None or campaign.token_version == TOKEN_VERSION
+    expect(bound, f"token.version to be {TOKEN_VERSION}: older tokens are good for any campaign of their issuer")
     return record
 
 
@@ -176,15 +184,6 @@ def _check_wave(record: Record, campaign: Campaign, number: int, policy: Policy)
     return questions
 
 
-def check_text(value: object, name: str) -> str:
-    """The value itself if it is a text for people: not empty, not endless, no control characters but line ends."""
-    if not isinstance(value, str) or not 1 <= len(value) <= _LONGEST_TEXT:
-        raise ValueError(f"expected {name} to be a text of 1 to {_LONGEST_TEXT} characters")
-    if not all(c.isprintable() or c == "\n" for c in value):
-        raise ValueError(f"expected {name} without control characters")
-    return value
-
-
 def _is_day(day: object) -> bool:
     try:
         return isinstance(day, str) and dt.date.fromisoformat(day).isoformat() == day
@@ -209,17 +208,19 @@ def _groups(groups: object) -> tuple[tuple[str, int], ...]:
     return tuple(shares)
 
 
-def _token(token: object) -> tuple[str, PublicKey | None]:
+def _token(token: object) -> tuple[str, PublicKey | None, int]:
     tier = token.get("tier") if isinstance(token, dict) else None
     if tier == "none":
         fields(token, "tier", "token")
-        return tier, None
+        return tier, None, TOKEN_VERSION
     expect(tier in TIERS, f"the tier of token to be one of {', '.join(TIERS)}")
-    named = fields(token, "tier n e", "token")
+    is_old = isinstance(token, dict) and "version" not in token
+    named = fields(token, "tier n e" if is_old else "tier version n e", "token")
+    version = 1 if is_old else integer(named["version"], "token.version", TOKEN_VERSION, TOKEN_VERSION)
     text = named["n"]
     is_long = isinstance(text, str) and _HEX.fullmatch(text) and 512 <= len(text) <= 1024 and len(text) % 2 == 0
     expect(bool(is_long), "token.n to be an RSA modulus of 2048 to 4096 bits in lower-case hexadecimal")
     n = int(text, 16)
     expect(n % 2 == 1 and n.bit_length() == 4 * len(text), "token.n to be odd and to fill its digits")
     integer(named["e"], "token.e", PUBLIC_EXPONENT, PUBLIC_EXPONENT)
-    return str(tier), PublicKey(n, PUBLIC_EXPONENT)
+    return str(tier), PublicKey(n, PUBLIC_EXPONENT), version

@@ -1,8 +1,8 @@
 """Canonical records: one byte string for one meaning, the same in every language.
 
 A record is made of dictionaries with lower-case ASCII keys, lists, strings, booleans, ``None`` and integers
-below 2**53 in magnitude. Anything else, above all a float, is refused: numbers that are not small integers
-travel as declared decimal strings.
+below 2**53 in magnitude, in at most 32 levels. Anything else, above all a float, is refused: numbers that are not small
+integers travel as declared decimal strings.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 Record = dict[str, Any]
 
+DEEPEST = 32  # levels, the record's own included: far above every record, far below every language's own limit
 _LARGEST = 2**53 - 1
 _KEY = re.compile(r"[a-z][a-z0-9_]*")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -22,7 +23,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 def canonical_bytes(record: Mapping[str, Any]) -> bytes:
     """The canonical UTF-8 JSON of a record: sorted keys, no spaces, no floats."""
-    _check(record, "record")
+    _check(record, "record", 1)
     text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8")
 
@@ -78,15 +79,17 @@ def integer(value: object, argument: str, low: int, high: int = _LARGEST) -> int
     return value
 
 
-def _check(value: object, where: str) -> None:
+def _check(value: object, where: str, level: int) -> None:
+    if level > DEEPEST and isinstance(value, Mapping | list | tuple):
+        raise ValueError(f"expected at most {DEEPEST} levels in the record")
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str) or not _KEY.fullmatch(key):
                 raise ValueError(f"expected keys of lower-case ASCII letters in {where}, got {key!r}")
-            _check(inner, f"{where}.{key}")
+            _check(inner, f"{where}.{key}", level + 1)
     elif isinstance(value, list | tuple):
         for i, inner in enumerate(value):
-            _check(inner, f"{where}[{i}]")
+            _check(inner, f"{where}[{i}]", level + 1)
     elif isinstance(value, str):
         if any("\ud800" <= c <= "\udfff" for c in value):
             raise ValueError(f"expected text without lone surrogates in {where}")

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ahead_ldp.device.canonical import Record, digest, expect, fields, integer
 from ahead_ldp.device.refusals import ValueRefused
+from ahead_ldp.device.texts import check_name
 
 Kind = Literal["integer", "real", "date", "time", "datetime", "ordered", "nominal"]
 Number = int | float
@@ -50,7 +51,7 @@ class Attribute:
 
     def __post_init__(self) -> None:
         """Refuse a declaration that does not give every legal value exactly one code."""
-        _check_name(self.name)
+        check_name(self.name, "the name of an attribute")
         expect(self.kind in KINDS, f"the kind of {self.name} to be one of {', '.join(KINDS)}, got {self.kind!r}")
         known = f"missing of {self.name} to be one of {', '.join(MISSING)}, got {self.missing!r}"
         expect(self.missing in MISSING, known)
@@ -76,7 +77,7 @@ class Attribute:
         distinct = f"the categories of {self.name} to be distinct and not none, got {list(self.labels)}"
         expect(0 < len(self.labels) == len(set(self.labels)), distinct)
         for label in self.labels:
-            _check_name(label, f"a category of {self.name}")
+            check_name(label, f"a category of {self.name}")
         expect(
             self.edges is None and not (self.lo or self.hi), f"no bounds and edges for the categories of {self.name}"
         )
@@ -119,10 +120,10 @@ class Attribute:
 
     def _code(self, value: object) -> int:
         if self.labels:
-            try:
-                return self.labels.index(value)
-            except ValueError:
-                raise ValueRefused(f"{self.name} is none of the declared categories") from None
+            text = _text(value)
+            if text not in self.labels:
+                raise ValueRefused(f"{self.name} is none of the declared categories")
+            return self.labels.index(text)
         number = self.number(value)
         if not self.lo <= number <= self.hi:
             raise ValueRefused(f"{self.name} is outside the declared range")
@@ -130,11 +131,10 @@ class Attribute:
 
     def number(self, value: object) -> Number:
         """The number behind a value: days for a date, seconds for a time, else itself. No range check."""
-        try:
-            number = _READERS[self.kind](value)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueRefused(f"{self.name} is not a value of kind {self.kind}") from None
-        if not math.isfinite(number):
+        number = _read(self.kind, value)
+        if number is None:
+            raise ValueRefused(f"{self.name} is not a value of kind {self.kind}")
+        if isinstance(number, float) and not math.isfinite(number):
             raise ValueRefused(f"{self.name} is not a finite number")
         return number
 
@@ -154,11 +154,10 @@ class Attribute:
 
     def _place(self, value: object) -> Number | None:
         """Where a value stands in the order, if anywhere; a number may be too large for its kind, or infinite."""
-        try:
-            return self.number(value)
-        except ValueRefused:
-            plain = isinstance(value, int | float) and not isinstance(value, bool)
-            return value if plain and self.kind in ("integer", "real") else None  # type: ignore[return-value]
+        number = _read(self.kind, value)
+        if number is None and self.kind in ("integer", "real"):
+            return _plain_number(value)
+        return number
 
     def record(self) -> Record:
         """The canonical form. Reals are decimal strings that read back as the same double."""
@@ -290,6 +289,36 @@ def second_of_epoch(value: object) -> int:
     return (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1)
 
 
+# A private value may be any object, with methods that raise anything. It is looked at in the next three functions only.
+# Each gives a plain number or text, or None, and never raises: no value stops a device that has promised a report.
+
+
+def _read(kind: str, value: object) -> Number | None:
+    """The number that a value of this kind stands for; None for whatever is no such value."""
+    try:
+        return _plain_number(_READERS[kind](value))
+    except Exception:  # a value's own methods decide what is raised
+        return None
+
+
+def _plain_number(value: object) -> Number | None:
+    """An integer or a float, whatever kind is asked for: its size says at which end it lies."""
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return int.__add__(value, 0) if isinstance(value, int) else float.__add__(value, 0.0)  # of subclasses too
+    except Exception:
+        return None
+
+
+def _text(value: object) -> str | None:
+    """The text of a value that is one."""
+    try:
+        return str.__str__(value) if isinstance(value, str) else None
+    except Exception:
+        return None
+
+
 def _read_integer(value: Any) -> int:
     if isinstance(value, bool):
         raise TypeError
@@ -321,11 +350,6 @@ def _match(pattern: str, value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(pattern, value):
         raise ValueError("another spelling")
     return value
-
-
-def _check_name(name: object, what: str = "the name of an attribute") -> None:
-    if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable() or name != name.strip():
-        raise ValueError(f"expected {what} to be 1 to 200 printable characters without spaces around, got {name!r}")
 
 
 def _real(text: object) -> float:

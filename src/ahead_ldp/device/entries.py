@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
+from typing import NamedTuple
 
 
 class LedgerRefused(Exception):
@@ -58,9 +58,17 @@ class Entry:
     not_before: int
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a field has been charged."""
+class Asker(NamedTuple):
+    """Whom a report is for, in the campaign's own words."""
 
-    reports: int
-    epsilon: Fraction
+    campaign: str
+    title: str
+    controller: str
+
+
+class Place(NamedTuple):
+    """Which question of a campaign a report answers."""
+
+    wave: int
+    group: str
+    question: str

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{1,30})?")
+_PLAIN = Context(prec=28)
 _DIGITS = 60
 LARGEST = 64  # that is read: above this the word "private" has lost its meaning, and 64-bit words their resolution
 LEAST_NEW, MOST_NEW = Fraction(1, 100), Fraction(16)  # of whatever is begun today (docs/limitations.md)
@@ -41,7 +42,7 @@ def parse_epsilon(text: object) -> Fraction:
 def epsilon_text(epsilon: float | int | str | Fraction) -> str:
     """The wire form of epsilon; a rational that is no short decimal has none and is refused."""
     value = exact_epsilon(epsilon)
-    text = format(Decimal(value.numerator) / Decimal(value.denominator), "f")
+    text = format(_PLAIN.divide(Decimal(value.numerator), Decimal(value.denominator)), "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
     if not _DECIMAL.fullmatch(text) or Fraction(text) != value:
         raise ValueError(f"expected epsilon to be a decimal number of at most 28 digits, got {epsilon!r}")

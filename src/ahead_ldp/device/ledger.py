@@ -7,28 +7,18 @@ leaves a state from which the same bytes, or nothing, can follow.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
-from ahead_ldp.device.canonical import expect
-from ahead_ldp.device.entries import MOVES, Entry, LedgerBusy, LedgerRefused, Spent, State, Token
+from ahead_ldp.device.budget import Charge, Limits, Statement, check_charge, make_statement
+from ahead_ldp.device.entries import MOVES, Asker, Entry, LedgerRefused, Place, State, Token
+from ahead_ldp.device.ledger_files import locked, open_database, refusing
+from ahead_ldp.device.texts import check_name
 from ahead_ldp.device.tokens import new_nonce
 
-VERSION = 1
-_APPLICATION = 0x41484C44
-_TABLES = """
-CREATE TABLE view (campaign TEXT, wave INTEGER, digest TEXT NOT NULL, PRIMARY KEY (campaign, wave));
-CREATE TABLE token (campaign TEXT PRIMARY KEY, nonce BLOB NOT NULL, inverse TEXT, signature BLOB);
-CREATE TABLE membership (campaign TEXT, wave INTEGER, member TEXT NOT NULL, PRIMARY KEY (campaign, wave));
-CREATE TABLE charge (campaign TEXT, field TEXT, epsilon TEXT NOT NULL, PRIMARY KEY (campaign, field));
-CREATE TABLE report (campaign TEXT PRIMARY KEY, state TEXT NOT NULL, wave INTEGER NOT NULL, member TEXT NOT NULL,
-  question TEXT NOT NULL, batch BLOB, not_before INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE choice (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
-CREATE TABLE name (attribute TEXT PRIMARY KEY, field TEXT NOT NULL);
-"""
+_UNSURE = ""  # how a field that the owner is not sure about is stored; no field has this name
 
 
 class Ledger:
@@ -36,26 +26,16 @@ class Ledger:
 
     Guarantees:
         one      a campaign gets at most one report; its bytes never change once they are drawn
-        limits   a field is charged once, or up to its explicit lifetime limit, and never relieved
+        limits   a field is charged once, or up to its explicit lifetime limit, and never relieved; a charge without a
+                 field counts against all of them; everything together stays within the limit of a lifetime
         durable  what a method has written survives a crash of the process and of the machine
 
     An object is for one thread; any number of processes may have the same file.
     """
 
     def __init__(self, path: str | Path | None) -> None:
-        self._lock_path = None if path is None else Path(f"{path}.lock")
-        for file in (path, self._lock_path):
-            if file is not None:
-                Path(file).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                Path(file).touch(mode=0o600, exist_ok=True)
-                Path(file).chmod(0o600)
-        self._database = _connect(":memory:" if path is None else path)
-        try:
-            with self._transaction():
-                self._prepare()
-        except BaseException:
-            self.close()
-            raise
+        self._lock = None if path is None else Path(f"{path}.lock")
+        self._database = open_database(None if path is None else Path(path), self._lock)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -70,18 +50,11 @@ class Ledger:
     @contextmanager
     def answering(self) -> Iterator[None]:
         """While this lasts no other process answers with this ledger; ``LedgerBusy`` if one does. A crash frees it."""
-        if self._lock_path is None:
+        if self._lock is None:
             yield
             return
-        lock = sqlite3.connect(self._lock_path, timeout=0.0, isolation_level=None)
-        try:
-            try:
-                lock.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError:
-                raise LedgerBusy("another process is answering with this ledger") from None
+        with locked(self._lock):
             yield
-        finally:
-            lock.close()
 
     def check_view(self, campaign: str, wave: int, digest: str) -> None:
         """Remember what was seen of a wave; refuse if an earlier look showed something else."""
@@ -111,46 +84,34 @@ class Ledger:
         """The group of a wave (0: of a panel): the first one ever drawn, whatever is drawn later."""
         return self._first("membership", "member", campaign, wave, drawn)
 
-    def check_budget(
-        self, campaign: str, fields: Iterable[str], epsilon: Fraction, limits: Mapping[str, Fraction]
-    ) -> None:
-        """Refuse a report that would charge a field more than once, or beyond its explicit lifetime limit."""
+    def check_budget(self, campaign: str, fields: Collection[str | None], epsilon: Fraction, limits: Limits) -> None:
+        """Refuse a report that would charge a field, or a lifetime, more than the owner allows (``check_charge``)."""
         if self.opted_out:
             raise LedgerRefused("the owner of this device has opted out")
-        for field in sorted(set(fields)):
-            rows = self._all("SELECT epsilon FROM charge WHERE field = ? AND campaign != ?", field, campaign)
-            total = sum((Fraction(text) for (text,) in rows), epsilon)
-            if field in limits and total > limits[field]:
-                raise LedgerRefused(f"the field {field} would exceed its lifetime limit of {float(limits[field]):g}")
-            if field not in limits and rows:
-                raise LedgerRefused(f"the field {field} was reported before, and no lifetime limit allows more")
+        check_charge(self.charges(), campaign, fields, epsilon, limits)
 
     def reserve(
-        self,
-        campaign: str,
-        wave: int,
-        group: str,
-        question: str,
-        fields: Iterable[str],
-        epsilon: Fraction,
-        limits: Mapping[str, Fraction],
+        self, asker: Asker, place: Place, fields: Collection[str | None], epsilon: Fraction, limits: Limits
     ) -> None:
         """Charge the fields and promise the one report of a campaign. What is drawn already cannot be promised again.
 
-        A promise that was made but never drawn (a crash, a value that did not fit) may move to another question.
+        A promise that was made but never drawn (a crash, a value that could not be read) may move to another question.
         """
-        names = set(fields)
+        campaign = asker.campaign
+        if not fields:
+            raise LedgerRefused("expected at least one field that the report is about")
+        stored = sorted({_stored(name) for name in fields})
         with self._transaction():
-            self.check_budget(campaign, names, epsilon, limits)
+            self.check_budget(campaign, fields, epsilon, limits)
             if self._one("SELECT state FROM report WHERE campaign = ?", campaign) not in (None, (State.RESERVED,)):
                 raise LedgerRefused("this campaign has its report already")
+            self._database.execute("INSERT OR REPLACE INTO asker VALUES (?, ?, ?)", asker)
             self._database.executemany(
-                "INSERT OR IGNORE INTO charge VALUES (?, ?, ?)",
-                [(campaign, name, str(epsilon)) for name in sorted(names)],
+                "INSERT OR IGNORE INTO charge VALUES (?, ?, ?)", [(campaign, name, str(epsilon)) for name in stored]
             )
             self._database.execute(
                 "INSERT OR REPLACE INTO report (campaign, state, wave, member, question) VALUES (?, ?, ?, ?, ?)",
-                (campaign, State.RESERVED, wave, group, question),
+                (campaign, State.RESERVED, *place),
             )
 
     def keep_drawn(self, campaign: str, question: str, batch: bytes, not_before: int) -> None:
@@ -180,21 +141,39 @@ class Ledger:
         unsent = self._entries("WHERE state IN (?, ?) AND batch IS NOT NULL", State.DRAWN, State.SENT)
         return [entry for entry in unsent if now is None or entry.not_before <= now]
 
-    def spent(self) -> dict[str, Spent]:
-        """What every field has been charged so far, for its owner to see."""
-        totals: dict[str, Spent] = {}
-        for field, text in self._all("SELECT field, epsilon FROM charge ORDER BY field"):
-            old = totals.get(field, Spent(0, Fraction(0)))
-            totals[field] = Spent(old.reports + 1, old.epsilon + Fraction(text))
-        return totals
+    def charges(self) -> list[Charge]:
+        """Everything that was ever charged."""
+        rows = self._all("SELECT campaign, field, epsilon FROM charge ORDER BY rowid")
+        return [Charge(campaign, field or None, Fraction(epsilon)) for campaign, field, epsilon in rows]
+
+    def statement(self, limits: Limits) -> Statement:
+        """What was given away so far and what is left, for its owner to see."""
+        return make_statement(self.charges(), limits)
+
+    def askers(self) -> dict[str, Asker]:
+        """Who asked, by campaign, as far as this version of the ledger has charged for them."""
+        return {row[0]: Asker(*row) for row in self._all("SELECT campaign, title, controller FROM asker")}
+
+    def mapping(self, campaign: str) -> dict[str, str | None]:
+        """The owner's field of every attribute of a campaign that was mapped; None where the owner was not sure."""
+        rows = self._all("SELECT attribute, field FROM mapping WHERE campaign = ? ORDER BY rowid", campaign)
+        return {attribute: field or None for attribute, field in rows}
+
+    def keep_mapping(self, campaign: str, fields: Mapping[str, str | None]) -> None:
+        """Remember the owner's word on what the attributes of one campaign are; the first word on each stays."""
+        rows = [(campaign, attribute, _stored(field)) for attribute, field in fields.items()]
+        with self._transaction():
+            self._database.executemany("INSERT OR IGNORE INTO mapping VALUES (?, ?, ?)", rows)
 
     def names(self) -> dict[str, str]:
-        """The owner's field of every attribute that was named so far."""
-        return dict(self._all("SELECT attribute, field FROM name ORDER BY attribute"))
+        """Every field by its own name, and by the names that campaigns had for it, as the owner said last.
 
-    def keep_name(self, attribute: str, field: str) -> None:
-        """Remember that what campaigns call ``attribute`` is the owner's ``field``."""
-        self._change("INSERT OR REPLACE INTO name VALUES (?, ?)", attribute, field)
+        Only to be offered: what a name means in another campaign, the owner says again.
+        """
+        fields = self._all("SELECT field FROM charge UNION SELECT field FROM mapping ORDER BY field")
+        own = {name: name for (name,) in fields if name != _UNSURE}
+        said = self._all("SELECT attribute, field FROM mapping WHERE field != ? ORDER BY rowid", _UNSURE)
+        return own | {name: field for name, field in said if name not in own}
 
     @property
     def opted_out(self) -> bool:
@@ -222,7 +201,7 @@ class Ledger:
         return [Entry(c, State(s), w, g, q, b, t) for c, s, w, g, q, b, t in rows]
 
     def _all(self, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        with _refusing():
+        with refusing():
             return self._database.execute(sql, values).fetchall()
 
     def _one(self, sql: str, *values: object) -> tuple | None:  # type: ignore[type-arg]
@@ -242,7 +221,7 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with _refusing():
+        with refusing():
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -251,35 +230,6 @@ class Ledger:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
 
-    def _prepare(self) -> None:
-        ((version,),) = self._all("PRAGMA user_version")
-        if version == 0:
-            for statement in _TABLES.split(";\n"):
-                if statement.strip():
-                    self._database.execute(statement)
-            self._database.execute(f"PRAGMA application_id = {_APPLICATION}")
-            self._database.execute(f"PRAGMA user_version = {VERSION}")
-        else:
-            expect(version == VERSION, f"a ledger of version {VERSION}, got version {version}")
 
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """A disk that is full or broken stops everything, as any other refusal does."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise LedgerRefused(f"the ledger cannot be used: {error}") from None
-
-
-def _connect(path: str | Path) -> sqlite3.Connection:
-    """A connection that has synced file and directory when a commit returns, and overwrites what it deletes."""
-    database = sqlite3.connect(path, timeout=10.0, isolation_level=None)
-    try:
-        with _refusing():
-            for pragma in ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON", "temp_store = MEMORY"):
-                database.execute(f"PRAGMA {pragma}")
-    except LedgerRefused:
-        database.close()
-        raise
-    return database
+def _stored(field: str | None) -> str:
+    return _UNSURE if field is None else check_name(field, "the name of a field")

@@ -75,7 +75,7 @@ class Question:
         """
         codes, replaced = [], []
         for attribute in self.asked:
-            value, spare = values.get(attribute.name), below(attribute.size, words, 64)
+            value, spare = _value(values, attribute.name), below(attribute.size, words, 64)
             try:
                 codes.append(attribute.code(value))
             except ValueRefused:
@@ -93,6 +93,14 @@ class Question:
         for attribute in self.asked:
             attribute.code(held[attribute.name])
         return Report(report_id(new_nonce()), self.draw(held, SystemWords())[0])
+
+
+def _value(values: Mapping[str, object], name: str) -> object:
+    """The value of a record, missing where the record does not give one: reading it never fails."""
+    try:
+        return values.get(name)
+    except Exception:  # a record of another kind, whose methods raise what they like
+        return None
 
 
 def question_record(

@@ -20,8 +20,10 @@ from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.device.words import SystemWords, below
 
 NONCE_LENGTH = 32
+TOKEN_VERSION = 2  # what is signed: 1 the nonce itself, good for any campaign of the key; 2 ``token_message``
 PANEL_WAVE = 0  # a panel's group is drawn once, for all waves
 _HASH_LENGTH = 48
+_LABEL = b"ahead-ldp token 2\n"
 _WORDS = 8
 
 
@@ -50,7 +52,7 @@ class Blinded:
 
 
 def new_nonce() -> bytes:
-    """Thirty-two bytes from the operating system: the receipt of a report, and what a token signs."""
+    """Thirty-two bytes from the operating system: the receipt of a report, and what a token is made for."""
     return os.urandom(NONCE_LENGTH)
 
 
@@ -58,6 +60,17 @@ def report_id(nonce: bytes) -> bytes:
     """The report's name on the wire, from which nobody finds the nonce."""
     expect(len(nonce) == NONCE_LENGTH, f"a nonce of {NONCE_LENGTH} bytes")
     return hashlib.sha256(nonce).digest()[:ID_LENGTH]
+
+
+def token_message(campaign: str, nonce: bytes, version: int = TOKEN_VERSION) -> bytes:
+    """What the issuer signs for one report of one campaign, and all that it sees of the nonce.
+
+    The nonce cannot be found from it, nor the report's id; and for another campaign it is another message.
+    """
+    expect(len(nonce) == NONCE_LENGTH, f"a nonce of {NONCE_LENGTH} bytes")
+    if version == 1:
+        return nonce
+    return hashlib.sha256(_LABEL + bytes.fromhex(check_digest(campaign, "campaign")) + nonce).digest()
 
 
 def encode_pss(message: bytes, bits: int) -> bytes:
@@ -101,7 +114,7 @@ def check_signature(key: PublicKey, message: bytes, signature: bytes) -> bytes:
     number = int.from_bytes(signature, "big")
     good = len(signature) == key.length and number < key.n
     if not good or pow(number, key.e, key.n) != _encoded(key, message):  # no salt: there is one encoding
-        raise TokenRefused("expected the issuer's signature on this nonce")
+        raise TokenRefused("expected the issuer's signature on this message")
     return signature
 
 

@@ -14,6 +14,7 @@ from ahead_ldp.service.dashboard.rendering import HERE, Visitor
 from tests.js.test_npm import JS
 from tests.needs import needed
 from tests.service.browser.conftest import SHOTS, ages, sign_in
+from tests.service.browser.test_participant import agree
 
 MOST_KB = 80
 
@@ -51,8 +52,7 @@ def test_progress_is_live(site, window):
     assert page.locator("#reports").inner_text() == "0"
     other = window().page()
     other.goto(f"{site.url}/c/{name}")
-    other.locator("#consent").check()
-    other.get_by_role("button", name="Continue").click()
+    agree(other)
     other.locator("input[type=number]").fill("50")
     other.get_by_role("button", name="Answer").click()
     other.get_by_text("Thank you.").wait_for()
@@ -162,7 +162,7 @@ SCREENS = [(360, "light"), (360, "dark"), (768, "light"), (768, "dark"), (1440, 
 EXAMINED = [(360, "light"), (1440, "dark")]  # both layouts, both palettes
 KEPT = {
     "results": (360, 1440), "campaign": (360, 1440), "new": (360, 1440), "participant": (360, 1440),
-    "participant-value": (360,), "participant-sent": (360,),
+    "participant-field": (360,), "participant-value": (360,), "participant-sent": (360,),
 }  # fmt: skip
 
 
@@ -223,6 +223,9 @@ def test_the_form_fits_every_screen_and_axe_finds_nothing_serious(site, window, 
     page.goto(f"{site.url}/c/{name}")
     page.locator("#consent").check()
     fits(page, "participant", axe)
+    page.get_by_role("button", name="Continue").click()
+    page.locator("#field-0").wait_for()
+    fits(page, "participant-field", axe)
     page.get_by_role("button", name="Continue").click()
     page.locator("input[type=number]").fill("42")
     fits(page, "participant-value", axe)

@@ -8,9 +8,16 @@ from tests.service.browser.conftest import stored
 VALUE = "73"
 
 
-def answer(page, value=VALUE):
+def agree(page):
+    """Consent, and then that what is asked is what the page offers: a new thing at first, the same thing later on."""
     page.locator("#consent").check()
     page.get_by_role("button", name="Continue").click()
+    page.locator("#field-0").wait_for()
+    page.get_by_role("button", name="Continue").click()
+
+
+def answer(page, value=VALUE):
+    agree(page)
     page.locator("input[type=number]").fill(value)
     page.get_by_role("button", name="Answer").click()
 
@@ -28,10 +35,13 @@ def test_a_person_answers_once_and_can_withdraw(site, window):
     assert page.locator("input[type=number]").count() == 0
     assert page.get_by_text("kept until 30 days after the campaign's end, then deleted").is_visible()
     assert page.get_by_text("a random number that tells that somebody took part").is_visible()
+    assert page.locator("select").count() == 0  # nothing is mapped before consent
     answer(page)
     page.get_by_text("Thank you. Your noisy answer was received.").wait_for()
     assert reports(site, name) == 1
     assert page.get_by_text("Exactly what was sent").is_visible()
+    page.get_by_text("In all ε 1 of 20 in a lifetime; 19 is left.").wait_for()
+    assert page.get_by_text("ε 1 to The town of Sampletown, “Travel to work”").is_visible()
     page.reload()
     page.get_by_text("Thank you. Your noisy answer was received.").wait_for()
     assert page.locator("#consent").count() == 0
@@ -64,6 +74,9 @@ def test_two_tabs_cannot_answer_twice(site, window):
         page.goto(f"{site.url}/c/{name}")
         page.locator("#consent").check()
         page.get_by_role("button", name="Continue").click()
+        page.locator("#field-0").wait_for()
+    for page in (one, two):
+        page.get_by_role("button", name="Continue").click()
         page.locator("input[type=number]").fill(VALUE)
     one.get_by_role("button", name="Answer").click()
     one.get_by_text("Thank you.").wait_for()
@@ -72,6 +85,66 @@ def test_two_tabs_cannot_answer_twice(site, window):
     assert reports(site, name) == 1
     shown = [page.locator("code").last.inner_text() for page in (one, two)]
     assert shown[0] == shown[1]  # one receipt
+
+
+def test_finding_10_a_renamed_attribute_is_the_same_thing(site, window):
+    """What looks like a thing that was asked is offered as that; saying so, or being unsure, gets no second report."""
+    page = window().page()
+    page.goto(f"{site.url}/c/{site.campaign()}")
+    answer(page)
+    page.get_by_text("Thank you.").wait_for()
+    for change in ("age_2", "Age (years)"):
+        name = site.campaign([f"{change}=integer,18,99"])
+        page.goto(f"{site.url}/c/{name}")
+        page.locator("#consent").check()
+        page.get_by_role("button", name="Continue").click()
+        assert page.locator("#field-0 option:checked").inner_text() == "age"
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_text("answered about “age” before").wait_for()
+        assert page.locator("input[type=number]").count() == 0
+        assert reports(site, name) == 0
+    name = site.campaign(["rooms=integer,1,4"])
+    page.goto(f"{site.url}/c/{name}")
+    page.locator("#consent").check()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_text("Please check “rooms”").wait_for()  # nothing looks like it, so nothing is chosen for the person
+    page.locator("#field-0").select_option("unsure")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_text("This device does not answer").wait_for()
+    name = site.campaign(["rooms=integer,1,4"], title="Again")
+    page.goto(f"{site.url}/c/{name}")
+    page.locator("#consent").check()
+    page.get_by_role("button", name="Continue").click()
+    page.locator("#field-0").select_option("new")
+    page.get_by_label("My own name for it").fill("rooms of mine")
+    page.get_by_role("button", name="Continue").click()
+    page.locator("input[type=number]").fill("2")
+    page.get_by_role("button", name="Answer").click()
+    page.get_by_text("“rooms of mine”: ε 1, and not again").wait_for()
+    assert reports(site, name) == 1
+
+
+def test_names_of_one_campaign_that_look_alike_are_one_thing(site, window):
+    page = window().page()
+    page.goto(f"{site.url}/c/{site.campaign(['age=integer,18,33', 'age_0=integer,18,33'], method={'name': 'hdg'})}")
+    page.locator("#consent").check()
+    page.get_by_role("button", name="Continue").click()
+    assert page.locator("#field-1 option:checked").inner_text() == "the same as “age” above"
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Answer").wait_for()
+    assert "age_0" in stored(page)
+    kept = page.evaluate(
+        """async () => {
+          const opened = indexedDB.open("ahead-ldp");
+          const database = await new Promise((ok) => { opened.onsuccess = () => ok(opened.result); });
+          const found = database.transaction("book").objectStore("book").get("book");
+          const book = await new Promise((ok) => { found.onsuccess = () => ok(found.result); });
+          const [mapping, report] = [book.mappings, book.reports].map((part) => Object.values(part)[0]);
+          return [mapping, book.charges.map((charge) => charge.field), report.state];
+        }"""
+    )
+    assert kept == [[["age", "age"], ["age_0", "age"]], ["age"], "reserved"]  # promised before a value is asked for
 
 
 def test_a_lost_network_keeps_the_same_bytes(site, window):
@@ -166,8 +239,7 @@ def test_each_kind_has_its_control(site, window, attribute):
     name, (selector, value) = site.campaign([attribute]), CONTROLS[attribute]
     page = window().page()
     page.goto(f"{site.url}/c/{name}")
-    page.locator("#consent").check()
-    page.get_by_role("button", name="Continue").click()
+    agree(page)
     page.get_by_role("button", name="Answer").click()
     page.get_by_text("Please check").wait_for()  # nothing was entered: said, and nothing is sent
     assert reports(site, name) == 0
@@ -206,8 +278,11 @@ def test_what_is_refused_is_said_in_plain_words(site, window):
     page.goto(f"{site.url}/c/{site.campaign()}")
     answer(page)
     page.get_by_text("Thank you.").wait_for()
+    page.goto(f"{site.url}/c/{site.campaign(title='The same thing again')}")
+    page.get_by_text("ε 1 to The town of Sampletown").wait_for()
+    agree(page)
+    page.get_by_text("answered about “age” before, in another campaign").wait_for()
     for change, said in (
-        ({"title": "The same thing again"}, "answered about “age” before, in another campaign"),
         ({"epsilon": "9"}, "asks for more than this page gives away"),
         ({"minimum": 5}, "groups of fewer than 10 people"),
     ):
@@ -223,6 +298,9 @@ def test_the_keyboard_is_enough_and_the_focus_follows(site, window):
     page.goto(f"{site.url}/c/{name}")
     page.locator("#consent").wait_for()
     for key in ("Tab", "Space", "Tab", "Enter"):
+        page.keyboard.press(key)
+    page.locator("#field-0").wait_for()
+    for key in ("Tab", "Tab", "Tab", "Enter"):  # the list, the name, the button
         page.keyboard.press(key)
     page.locator("input[type=number]").wait_for()
     page.keyboard.press("Tab")

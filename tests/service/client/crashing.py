@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ahead_ldp.device.entries import State
+from ahead_ldp.device.entries import Asker, Place, State
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.service.client import Answer, Client, OwnerPolicy, respondent
 from ahead_ldp.service.issuer import SigningKey
@@ -64,10 +64,10 @@ class Signer:
 class SendsFirst(Client):
     """A mutant: the bytes leave before they are in the outbox."""
 
-    def _draw(self, offer, values):
+    def _draw(self, offer, values, fields):
         digest, question, limits = offer.campaign.digest, offer.question, self._policy.exact_limits()
-        place = (question.wave, question.group, question.digest)
-        self._ledger.reserve(digest, *place, offer.fields, question.epsilon, limits)
+        place = Place(question.wave, question.group, question.digest)
+        self._ledger.reserve(Asker(digest, "", ""), place, offer.fields, question.epsilon, limits)
         payload = question.report(values(offer)).payload
         batch = respondent.batch_of_one(offer, self._ledger.token(digest), payload)
         self._transport.request("POST", f"/v1/campaigns/{digest}/reports", batch)
@@ -107,7 +107,7 @@ def answer_once(directory: Path, given: dict[str, Any], at: int) -> int:
     ledger._database.set_trace_callback(killer.point)
     tier = given["tier"]
     signer = None if tier == "none" else Signer(directory, SigningKey(*map(int, given["key"])), tier, killer)
-    policy = OwnerPolicy("1", fields={"pay": "salary"})
+    policy = OwnerPolicy("1", fields={given["campaign"]: {"pay": "salary"}})
     mine = make_client(Canned(directory, given["shown"], killer), ledger, policy, signer=signer, jitter_s=0)
 
     def consent(_: Any) -> bool:
@@ -144,13 +144,13 @@ def lines(path: Path) -> list[str]:
 def check(directory: Path, at: int) -> str | None:
     """What is wrong after the second life, if anything."""
     with Ledger(directory / "ledger.db") as ledger:
-        entries, spent = ledger.entries(), ledger.spent()
+        entries, charges = ledger.entries(), ledger.charges()
     if len(set(lines(directory / "uploads"))) != 1:
         return f"killed at {at}: {len(set(lines(directory / 'uploads')))} different reports left the device"
     if len(set(lines(directory / "signed"))) > 1:
         return f"killed at {at}: the issuer saw two messages"
-    if [e.state for e in entries] != [State.ACKNOWLEDGED] or [s.reports for s in spent.values()] != [1]:
-        return f"killed at {at}: {entries} {spent}"
+    if [e.state for e in entries] != [State.ACKNOWLEDGED] or [c.field for c in charges] != ["salary"]:
+        return f"killed at {at}: {entries} {charges}"
     return None
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ahead_ldp.device.budget import Limits, Line
 from ahead_ldp.device.campaign import Campaign, campaign_record, wave_record
 from ahead_ldp.device.canonical import canonical_bytes, digest
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, Header
+from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.question import Policy
 from ahead_ldp.device.refusals import Reason
 from ahead_ldp.device.tokens import NONCE_LENGTH, PANEL_WAVE, report_id, token_group
@@ -18,7 +20,7 @@ from ahead_ldp.mechanisms import make_mechanism, mechanism_from_record
 from ahead_ldp.oracles import Tally
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.attributes import as_schema
-from ahead_ldp.service.client import Answer, Unreachable
+from ahead_ldp.service.client import Answer, Fields, Unreachable
 from ahead_ldp.service.client.crowd import Crowd
 from ahead_ldp.service.issuer import Roster, SigningKey
 from ahead_ldp.service.issuer.office import Office
@@ -45,6 +47,22 @@ def make_campaign(**change: Any) -> Campaign:
         "closing": {"kind": "manual"},
     }
     return Campaign.of(campaign_record(**{**parts, **change}))
+
+
+class InEveryCampaign(dict[str, Fields]):
+    """An owner who means the same fields by these names, whoever uses them: for tests of other things than names."""
+
+    def __init__(self, fields: Fields) -> None:
+        super().__init__()
+        self.fields = fields
+
+    def get(self, digest: str, default: Any = None) -> Fields:
+        return self.fields
+
+
+def spent(ledger: Ledger) -> dict[str, Line]:
+    """What counts against every field that was charged."""
+    return {line.field: line for line in ledger.statement(Limits()).lines if line.field is not None}
 
 
 @dataclass
@@ -137,7 +155,10 @@ class FakeServer:
         law.check_payload(frame[ID_LENGTH : len(frame) - tail])
         if self.campaign.key is not None:
             nonce, signature = frame[-tail:][:NONCE_LENGTH], frame[-tail:][NONCE_LENGTH:]
-            if not verify(self.campaign.key, [nonce], [signature])[0] or report_id(nonce) != name:
+            if (
+                not verify(self.campaign.key, [self.campaign.token_message(nonce)], [signature])[0]
+                or report_id(nonce) != name
+            ):
                 return Reason.TOKEN
             panel = self.campaign.enrolment == "panel"
             among = [g for g in self.campaign.groups if panel or g[0] in self.session.wave]

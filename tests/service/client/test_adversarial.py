@@ -21,13 +21,13 @@ from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import QuestionRefused
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.client import Answer, Client, OwnerPolicy, Status, Unreachable
-from tests.service.client.fake import FakeServer, make_campaign
+from tests.service.client.fake import FakeServer, InEveryCampaign, make_campaign, spent
 
 REFUSALS = (QuestionRefused, LedgerRefused, Unreachable)
 MISFITS = (-1, 16, 10**40, -math.inf, math.nan, 7.5, True, "a canary", "", b"7", None, object())
 VALUES = (*range(16), *MISFITS)
 PAIRS = as_schema(["pay=integer,0,15", "age=integer,0,15", "town=codes,4"])
-POLICY = OwnerPolicy("1", max_cells=64, fields={"pay": "salary", "age": "age", "town": "town"})
+POLICY = OwnerPolicy("1", max_cells=64, fields=InEveryCampaign({"pay": "salary", "age": "age", "town": "town"}))
 
 
 def never(offer):
@@ -43,11 +43,11 @@ def attempt(
     server: FakeServer, ledger: Ledger, policy: OwnerPolicy = POLICY, consent: Any = never, **options: Any
 ) -> tuple[str, list[Any]]:
     """How a server is refused: the message, and what it saw."""
-    before = (ledger.spent(), ledger.entries())
+    before = (spent(ledger), ledger.entries())
     mine = Client(server, ledger, policy, jitter_s=0, **options)
     with pytest.raises(REFUSALS) as caught:
         mine.answer(server.name, consent, never)
-    assert (ledger.spent(), ledger.entries()) == before
+    assert (spent(ledger), ledger.entries()) == before
     assert not any(method == "POST" for method, _, _ in server.log)
     return f"{type(caught.value).__name__}: {caught.value}", server.log
 
@@ -348,9 +348,9 @@ def test_attack_on_any_group_is_refused_by_all(change):
 def test_a_pair_charges_both_fields_and_a_spent_one_blocks():
     server, ledger = FakeServer(pairs_campaign()), Ledger(None)
     assert respond(server, ledger, 3).status == Status.ACKNOWLEDGED
-    charged = set(ledger.spent())
+    charged = set(spent(ledger))
     assert len(charged) == 2
-    assert len([s for s in ledger.spent().values() if s.reports == 1 and s.epsilon == 1]) == 2
+    assert len([s for s in spent(ledger).values() if len(s.charges) == 1 and s.spent == 1]) == 2
     attribute = {"salary": "pay", "age": "age", "town": "town"}[sorted(charged)[0]]
     clone = FakeServer(make_campaign(schema=as_schema(f"{attribute}=integer,0,15")))
     assert "reported before" in attempt(clone, ledger)[0]
@@ -381,8 +381,8 @@ def test_what_the_owner_does_not_allow_is_refused(policy, campaign):
 @pytest.mark.parametrize(
     ("policy", "campaign"),
     [
-        (OwnerPolicy("1", fields={}), {}),
-        (OwnerPolicy("1", fields={"wage": "salary"}), {}),
+        (OwnerPolicy("1", fields=InEveryCampaign({})), {}),
+        (OwnerPolicy("1", fields=InEveryCampaign({"wage": "salary"})), {}),
         (POLICY, {"schema": as_schema("health=integer,0,15")}),
     ],
     ids=["no field", "other field", "renamed"],
@@ -406,7 +406,7 @@ def test_another_price_than_the_campaigns_is_refused_even_within_the_policy(epsi
 
 def test_one_attribute_of_the_schema_that_the_owner_does_not_know_blocks_every_group():
     """Else a device would answer or not by its group, and a server could see who has which field."""
-    policy = OwnerPolicy("1", max_cells=64, fields={"pay": "salary", "age": "age"})
+    policy = OwnerPolicy("1", max_cells=64, fields=InEveryCampaign({"pay": "salary", "age": "age"}))
     for _ in range(8):
         ledger = Ledger(None)
         assert "town" in attempt(FakeServer(pairs_campaign()), ledger, policy, lambda offer: True)[0]
@@ -448,7 +448,7 @@ def test_a_clone_of_a_campaign_is_refused():
 def test_the_same_question_under_another_name_is_refused():
     """The owner says that wage is salary too; a server that renames gains nothing."""
     ledger = Ledger(None)
-    policy = OwnerPolicy("1", fields={"pay": "salary", "wage": "salary"})
+    policy = OwnerPolicy("1", fields=InEveryCampaign({"pay": "salary", "wage": "salary"}))
     respond(FakeServer(make_campaign()), ledger, 5, policy)
     attempt(FakeServer(make_campaign(schema=as_schema("wage=integer,0,15"))), ledger, policy)
     ledger.close()
@@ -456,7 +456,7 @@ def test_the_same_question_under_another_name_is_refused():
 
 def test_one_field_under_two_names_in_one_question_is_charged_and_blocks_everything_else():
     """A pair of a field with itself is still one report about it, and the last one."""
-    policy = OwnerPolicy("1", max_cells=64, fields={"pay": "salary", "wage": "salary", "town": "town"})
+    policy = OwnerPolicy("1", max_cells=64, fields=InEveryCampaign({"pay": "salary", "wage": "salary", "town": "town"}))
     both = as_schema(["pay=integer,0,15", "wage=integer,0,15", "town=codes,4"])
     for _ in range(8):  # whatever pair the device draws, salary is in it
         ledger = Ledger(None)
@@ -464,7 +464,7 @@ def test_one_field_under_two_names_in_one_question_is_charged_and_blocks_everyth
         mine = Client(server, ledger, policy, jitter_s=0)
         outcome = mine.answer(server.name, lambda offer: True, lambda offer: {"pay": 3, "wage": 3, "town": 1})
         assert outcome.status == Status.ACKNOWLEDGED
-        assert (ledger.spent()["salary"].reports, ledger.spent()["salary"].epsilon) == (1, 1)
+        assert (len(spent(ledger)["salary"].charges), spent(ledger)["salary"].spent) == (1, 1)
         attempt(FakeServer(make_campaign()), ledger, policy)
         attempt(FakeServer(make_campaign(schema=as_schema("wage=integer,0,15"))), ledger, policy)
         ledger.close()
@@ -478,7 +478,7 @@ def test_a_lifetime_limit_allows_so_many_and_no_more():
     assert "lifetime limit" in attempt(FakeServer(make_campaign(created="2026-03-03")), ledger, policy)[0]
     half = FakeServer(make_campaign(created="2026-03-04", epsilon="0.5"))
     assert respond(half, ledger, 5, policy).status == Status.ACKNOWLEDGED
-    assert ledger.spent()["salary"].epsilon == policy.exact_limits()["salary"]
+    assert spent(ledger)["salary"].spent == policy.exact_limits().fields["salary"]
     ledger.close()
 
 

@@ -1,6 +1,7 @@
 """`ahead respond` and `ahead issue`: for people at a terminal and for scripts, against the real server."""
 
 import http.client
+import inspect
 import io
 import json
 import os
@@ -12,22 +13,28 @@ import stat
 import subprocess
 import sys
 import time
+from fractions import Fraction
 
 import pytest
 
 from ahead_ldp.cli import main
 from ahead_ldp.cli.participant import introduction, parse_value
+from ahead_ldp.cli.respond import respond
+from ahead_ldp.cli.spending import lines
+from ahead_ldp.device.budget import LIFETIME, Limits
 from ahead_ldp.device.campaign import check_wave
+from ahead_ldp.device.entries import Asker, Place
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import ValueRefused
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.client import OwnerPolicy
 from ahead_ldp.service.client.offers import Offer
 from tests.service.client.embedded import issuing, running
-from tests.service.client.fake import FakeServer, make_campaign, make_office
+from tests.service.client.fake import FakeServer, make_campaign, make_office, spent
 
 CANARY = 13
 FAST = ["--jitter", "0", "--json"]
+PAY = ["--field", "pay=pay"]
 
 
 def run(capsys, *words):
@@ -47,7 +54,7 @@ def test_a_script_answers_withdraws_and_opts_out(service, tmp_path, capsys):
     campaign = make_campaign(epsilon="4")
     operator.open(campaign)
     ledger = ["--ledger", tmp_path / "ledger.db"]
-    respond = ["respond", server.url, campaign.digest, *ledger, *FAST]
+    respond = ["respond", server.url, campaign.digest, *ledger, *FAST, *PAY]
     code, out, err = run(capsys, *respond, "--value", f"pay={CANARY}", "--yes")
     assert code == 0, err
     found = json.loads(out)
@@ -61,17 +68,18 @@ def test_a_script_answers_withdraws_and_opts_out(service, tmp_path, capsys):
     assert json.loads(run(capsys, *respond, "--opt-out")[1])["status"] == "wiped"
     other = make_campaign(epsilon="4", created="2026-05-05")
     operator.open(other)
-    code, _, err = run(capsys, "respond", server.url, other.digest, *ledger, *FAST, "--value", "pay=1", "--yes")
+    code, _, err = run(capsys, "respond", server.url, other.digest, *ledger, *FAST, *PAY, "--value", "pay=1", "--yes")
     assert code == 2
     assert "opted out" in err
     code, _, err = run(
-        capsys, "respond", server.url, other.digest, *ledger, *FAST, "--value", "pay=1", "--yes", "--opt-in"
+        capsys, "respond", server.url, other.digest, *ledger, *FAST, *PAY, "--value", "pay=1", "--yes", "--opt-in"
     )
     assert code == 2
     assert "reported before" in err
 
 
-def test_another_name_for_the_same_field_must_be_declared(service, tmp_path, capsys):
+def test_a_script_says_for_each_campaign_which_field_it_is_about(service, tmp_path, capsys):
+    """By --field for the campaign that it answers, or in a file for many; what it said of one holds for no other."""
     server, operator = service
     first = make_campaign(epsilon="4")
     second = make_campaign(epsilon="4", schema=as_schema("wage=integer,0,15"))
@@ -79,18 +87,48 @@ def test_another_name_for_the_same_field_must_be_declared(service, tmp_path, cap
     for campaign in (first, second, third):
         operator.open(campaign)
     rest = ["--ledger", tmp_path / "ledger.db", *FAST, "--yes"]
-    assert run(capsys, "respond", server.url, first.digest, "--value", "pay=1", *rest)[0] == 0
-    code, _, err = run(capsys, "respond", server.url, second.digest, "--value", "wage=1", *rest)
+    code, _, err = run(capsys, "respond", server.url, first.digest, "--value", "pay=1", *rest)
+    assert code == 2
+    assert "--field pay=FIELD" in err
+    assert first.digest in err
+    assert run(capsys, "respond", server.url, first.digest, "--value", "pay=1", *PAY, *rest)[0] == 0
+    code, _, err = run(capsys, "respond", server.url, second.digest, "--value", "wage=1", *PAY, *rest)
     assert code == 2
     assert "--field wage=FIELD" in err
-    code, _, err = run(capsys, "respond", server.url, second.digest, "--value", "wage=1", "--field", "wage=pay", *rest)
+    mappings = {first.digest: {"pay": "pay"}, second.digest: {"wage": "pay"}, third.digest: {"age": "age"}}
+    (tmp_path / "fields.json").write_text(json.dumps(mappings))
+    rest += ["--fields", tmp_path / "fields.json"]
+    code, _, err = run(capsys, "respond", server.url, second.digest, "--value", "wage=1", *rest)
     assert code == 2
     assert "reported before" in err
     limit = ["--limit", "pay=8"]
     assert run(capsys, "respond", server.url, second.digest, "--value", "wage=1", *limit, *rest)[0] == 0
-    assert run(capsys, "respond", server.url, third.digest, "--value", "age=1", "--field", "age=age", *rest)[0] == 0
+    code, out, _ = run(capsys, "respond", server.url, third.digest, "--value", "age=1", *limit, *rest)
+    budget = json.loads(out)["budget"]
+    assert (budget["spent"], budget["left"]) == (12, 8)
+    found = {line["field"]: (line["spent"], line["left"]) for line in budget["fields"]}
+    assert found == {"age": (4, 0), "pay": (8, 0)}
+    assert [c["controller"] for c in budget["fields"][1]["campaigns"]] == ["The Institute"] * 2
     with Ledger(tmp_path / "ledger.db") as ledger:
-        assert {name: s.reports for name, s in ledger.spent().items()} == {"pay": 2, "age": 1}
+        assert {name: len(line.charges) for name, line in spent(ledger).items()} == {"pay": 2, "age": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"x": {}}', '{"%s": "pay"}', '{"%s": {"pay": " pay"}}', '{"%s": {"pay": 3}}']
+)
+def test_a_file_of_fields_in_another_form_is_named(service, tmp_path, capsys, text):
+    server, operator = service
+    campaign = make_campaign(epsilon="4")
+    operator.open(campaign)
+    (tmp_path / "fields.json").write_text(text.replace("%s", campaign.digest))
+    words = ["--value", "pay=1", "--yes", "--ledger", tmp_path / "l.db", "--fields", tmp_path / "fields.json", *FAST]
+    code, _, err = run(capsys, "respond", server.url, campaign.digest, *words)
+    assert code == 2
+    assert "expected" in err
+
+
+def test_the_default_lifetime_is_the_devices():
+    assert inspect.signature(respond).parameters["lifetime"].default == str(LIFETIME)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +166,17 @@ def test_a_value_that_does_not_fit(service, tmp_path, capsys, text, message):
     server, operator = service
     campaign = make_campaign(epsilon="4")
     operator.open(campaign)
-    words = ["respond", server.url, campaign.digest, "--ledger", tmp_path / "l.db", *FAST, "--value", f"pay={text}"]
+    words = [
+        "respond",
+        server.url,
+        campaign.digest,
+        "--ledger",
+        tmp_path / "l.db",
+        *FAST,
+        *PAY,
+        "--value",
+        f"pay={text}",
+    ]
 
     def arrived():
         _, progress = operator.call("GET", f"/v1/campaigns/{campaign.digest}/progress", role="analyst")
@@ -149,7 +197,7 @@ def test_values_from_standard_input(service, tmp_path, capsys, monkeypatch):
     campaign = make_campaign(epsilon="4")
     operator.open(campaign)
     monkeypatch.setattr("sys.stdin", io.StringIO('{"pay": 3}'))
-    words = ["--values", "-", "--yes", "--ledger", tmp_path / "l.db", *FAST]
+    words = ["--values", "-", "--yes", "--ledger", tmp_path / "l.db", *FAST, *PAY]
     assert run(capsys, "respond", server.url, campaign.digest, *words)[0] == 0
 
 
@@ -195,7 +243,8 @@ def test_a_person_at_a_terminal(service, tmp_path):
     operator.open(campaign)
     ahead = [sys.executable, "-m", "ahead_ldp", "respond", server.url, campaign.digest]
     ahead += ["--ledger", str(tmp_path / "l.db"), "--jitter", "0"]
-    code, shown = talk(ahead, [("Take part?", "y"), ("(not shown):", "4711"), ("(not shown):", "7")])
+    turns = [("Take part?", "y"), ("pay [pay]:", "salary"), ("(not shown):", "4711"), ("(not shown):", "7")]
+    code, shown = talk(ahead, turns)
     assert code == 0, shown
     for text in ("The Institute", "to know how pay is spread", "privacy@example.org", "Please help us.", "88 %"):
         assert text in shown.split("Take part?")[0]
@@ -203,6 +252,20 @@ def test_a_person_at_a_terminal(service, tmp_path):
     assert "outside the declared range" in shown
     assert "4711" not in shown
     assert "was received" in shown
+    assert "salary: 2, not again" in shown.split("was received")[1]
+    again = make_campaign(epsilon="2", title="Pay, again", schema=as_schema("pay_2=integer,0,15"))
+    operator.open(again)
+    ahead[5] = again.digest
+    code, shown = talk(
+        [*ahead, "--limit", "salary=4"], [("Take part?", "y"), ("pay_2 [salary]:", ""), ("(not shown):", "7")]
+    )
+    assert code == 0, shown
+    before, after = shown.split("Take part?")
+    assert "2 of 20, 18 left" in before  # what was given away, on what, to whom, and what is left
+    assert "salary: 2, 2 of 4 left" in before
+    assert "2 to The Institute (Pay)" in before
+    assert "salary: 4, 0 of 4 left" in after
+    assert "2 to The Institute (Pay, again)" in after
 
 
 def test_a_person_who_says_no_is_not_asked(service, tmp_path):
@@ -237,7 +300,7 @@ def test_the_issuers_commands(service, tmp_path, capsys):
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     try:
         words = ["--value", "pay=3", "--yes", "--issuer", f"http://127.0.0.1:{port}", "--secret", tmp_path / "secret"]
-        words += ["--ledger", tmp_path / "l.db", *FAST]
+        words += ["--ledger", tmp_path / "l.db", *FAST, *PAY]
         for _ in range(100):
             code, out, err = run(capsys, "respond", server.url, campaign.digest, *words)
             if "cannot be reached" not in err:
@@ -274,10 +337,27 @@ def test_introduction_says_what_was_spent():
     server = FakeServer(make_campaign())
     question = check_wave(server.wave(), server.campaign, 1, OwnerPolicy("1"))["1"]
     with Ledger(None) as ledger:
-        ledger.reserve("aa" * 32, 1, "g", "q", ["salary"], question.epsilon, {})
-        text = introduction(Offer(server.campaign, question, ("salary",), ledger.spent()))
-    assert "salary was reported 1 times before" in text
+        asker = Asker("aa" * 32, "Wages", "The Bureau")
+        ledger.reserve(asker, Place(1, "g", "q"), ["salary"], question.epsilon, Limits())
+        offer = Offer(server.campaign, question, ("salary",), ledger.statement(Limits()), ledger.askers())
+        text = introduction(offer)
+    assert "1 of 20, 19 left" in text
+    assert "salary: 1, not again" in text
+    assert "1 to The Bureau (Wages)" in text
     assert "kept for 30 days" in text
+
+
+def test_a_title_cannot_write_lines_of_the_statement():
+    with Ledger(None) as ledger:
+        asker = Asker("aa" * 32, "Pay\n  salary: 0, 20 of 20 left", "The\nBureau")
+        ledger.reserve(asker, Place(1, "g", "q"), ["salary", None], Fraction(1), Limits())
+        shown = lines(ledger.statement(Limits()), ledger.askers())
+    assert not any("\n" in line for line in shown)
+    assert [line for line in shown if not line.startswith("    ")] == [
+        "Given away on this device so far, in epsilon: 1 of 20, 19 left.",
+        "  salary: 1, not again",
+        "  not sure which, so it counts against all: 1, not again",
+    ]
 
 
 @pytest.mark.parametrize(

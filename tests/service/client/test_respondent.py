@@ -5,6 +5,8 @@ import stat
 from collections import Counter
 from fractions import Fraction
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from ahead_ldp.device.entries import LedgerBusy, LedgerRefused, State
@@ -22,9 +24,9 @@ from ahead_ldp.service.client import (
     WithdrawalRefused,
     privacy_sentence,
 )
-from tests.service.client.fake import KEY, FakeServer, OfficeSigner, make_campaign, make_office
+from tests.service.client.fake import KEY, FakeServer, InEveryCampaign, OfficeSigner, make_campaign, make_office, spent
 
-POLICY = OwnerPolicy("1", fields={"pay": "salary"})
+POLICY = OwnerPolicy("1", fields=InEveryCampaign({"pay": "salary"}))
 
 
 def yes(offer):
@@ -66,7 +68,7 @@ def test_an_answer_is_acknowledged_charged_and_receipted(ledger):
     assert len(server.seen) == 1
     receipt = outcome.receipt
     assert receipt.report_id == next(iter(server.seen)).hex() == report_id(bytes.fromhex(receipt.nonce)).hex()
-    assert ledger.spent()["salary"].epsilon == 1
+    assert spent(ledger)["salary"].spent == 1
     assert ledger.entry(server.name).state == State.ACKNOWLEDGED
     json.dumps(receipt.record())
 
@@ -98,7 +100,7 @@ def test_consent_comes_before_the_value(ledger):
 def test_no_consent_reads_nothing_charges_nothing_sends_nothing(ledger):
     server = walk_in()
     assert client(server, ledger).answer(server.name, no, never).status == Status.DECLINED
-    assert ledger.spent() == {}
+    assert spent(ledger) == {}
     assert server.bodies == []
     assert client(server, ledger).answer(server.name, yes, value(1)).status == Status.ACKNOWLEDGED
 
@@ -136,7 +138,7 @@ def test_deliver_is_patient_and_bounded(ledger):
     mine = client(server, ledger, sleep=naps.append)
     mine.answer(server.name, yes, value(5))  # acknowledged
     other = walk_in(created="2026-01-02")
-    relaxed = OwnerPolicy("1", fields={"pay": "salary"}, limits={"salary": 2})
+    relaxed = OwnerPolicy("1", fields=InEveryCampaign({"pay": "salary"}), limits={"salary": 2})
     mine = client(other, ledger, relaxed, sleep=naps.append)
     other.lose = "answer"
     assert mine.answer(other.name, yes, value(5)).status == Status.QUEUED
@@ -155,7 +157,7 @@ def test_a_wave_that_closed_meanwhile_stops_the_report(ledger):
     server.close()
     assert mine.answer(server.name, never, never).status == Status.LATE
     assert mine.answer(server.name, never, never).status == Status.LATE
-    assert ledger.spent()["salary"].reports == 1
+    assert len(spent(ledger)["salary"].charges) == 1
 
 
 def test_a_lost_answer_after_close_is_still_acknowledged(ledger):
@@ -205,7 +207,7 @@ def test_withdrawal_until_the_wave_closes(ledger):
     mine.answer(server.name, yes, value(5))
     mine.withdraw(server.name)
     assert server.places == {}
-    assert ledger.spent()["salary"].reports == 1  # the server has seen it
+    assert len(spent(ledger)["salary"].charges) == 1  # the server has seen it
     assert mine.answer(server.name, never, never).status == Status.WITHDRAWN
 
 
@@ -247,7 +249,7 @@ def test_withdrawal_after_close_is_refused(ledger):
 
 def test_opting_out_withdraws_wipes_and_keeps_the_charge(ledger, tmp_path):
     server, slow = walk_in(), walk_in(created="2026-01-02")
-    policy = OwnerPolicy("1", fields={"pay": "salary"}, limits={"salary": 5})
+    policy = OwnerPolicy("1", fields=InEveryCampaign({"pay": "salary"}), limits={"salary": 5})
     mine = client(server, ledger, policy)
     mine.answer(server.name, yes, value(5))
     queued = client(slow, ledger, policy, jitter_s=0)
@@ -257,7 +259,7 @@ def test_opting_out_withdraws_wipes_and_keeps_the_charge(ledger, tmp_path):
     mine.opt_out()
     assert server.places == {}
     assert ledger.outbox() == []
-    assert ledger.spent()["salary"].reports == 2
+    assert len(spent(ledger)["salary"].charges) == 2
     assert {e.state for e in ledger.entries()} == {State.WITHDRAWN, State.WIPED}
     third = walk_in(created="2026-01-03")
     with pytest.raises(LedgerRefused, match="opted out"):
@@ -273,7 +275,7 @@ def test_a_value_that_does_not_fit_is_answered_and_the_owner_told(ledger, misfit
     outcome = mine.answer(server.name, yes, value(misfit))
     assert (outcome.status, outcome.replaced) == (Status.ACKNOWLEDGED, ("pay",))
     assert len(server.bodies) == 1
-    assert ledger.spent()["salary"].reports == 1
+    assert len(spent(ledger)["salary"].charges) == 1
     assert mine.answer(server.name, never, never).replaced == ()  # nothing of it was kept
 
 
@@ -438,3 +440,18 @@ def test_the_value_is_in_no_file_and_no_request(ledger, tmp_path):
     forms = [str(canary).encode(), *(canary.to_bytes(size, order) for size in (3, 4, 8) for order in ("big", "little"))]
     for form in forms:
         assert form not in stored + sent + repr(outcome).encode() + seen[0].encode()
+
+
+class Unreadable(dict):
+    def get(self, *_):
+        raise ZeroDivisionError("a record's own affair")
+
+
+@pytest.mark.parametrize("record", [{"pay": 10**400}, {"pay": pd.NA}, {"pay": np.array([1, 2])}, None, 7, Unreadable()])
+@pytest.mark.parametrize("schema", ["pay=integer,0,15", "pay=category,S|M|L"])
+def test_finding_11_no_value_stops_a_device_that_has_promised(ledger, schema, record):
+    """It would have told by its silence, and the field would be charged for nothing."""
+    server = walk_in(schema=as_schema(schema))
+    outcome = client(server, ledger).answer(server.name, yes, lambda offer: record)
+    assert (outcome.status, outcome.replaced) == (Status.ACKNOWLEDGED, ("pay",))
+    assert len(server.bodies) == 1

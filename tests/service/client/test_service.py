@@ -21,9 +21,9 @@ from ahead_ldp.service.client.crowd import Crowd, Visits
 from ahead_ldp.service.client.fleet import run_fleet, run_fleet_async
 from ahead_ldp.service.client.views import fetch_wave
 from tests.service.client.embedded import issuing, running
-from tests.service.client.fake import OfficeSigner, crowd_of_values, make_campaign, make_office
+from tests.service.client.fake import InEveryCampaign, OfficeSigner, crowd_of_values, make_campaign, make_office
 
-POLICY = OwnerPolicy("4", fields={"pay": "salary"})
+POLICY = OwnerPolicy("4", fields=InEveryCampaign({"pay": "salary"}))
 
 
 def yes(offer):
@@ -143,7 +143,7 @@ def test_late_reports_and_late_withdrawals(tmp_path):
     campaign = make_campaign(epsilon="4", minimum=1)
     with running(tmp_path) as (_, operator, transport), Ledger(None) as early, Ledger(None) as late:
         operator.open(campaign)
-        policy = OwnerPolicy("4", least_group=1, fields={"pay": "salary"})
+        policy = OwnerPolicy("4", least_group=1, fields=InEveryCampaign({"pay": "salary"}))
         first = Client(transport, early, policy, jitter_s=0)
         first.answer(campaign.digest, yes, lambda offer: {"pay": 3})
         now = [0.0]

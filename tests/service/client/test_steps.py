@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ahead_ldp.device.entries import LedgerRefused
+from ahead_ldp.device.budget import Limits
+from ahead_ldp.device.entries import Asker, LedgerRefused, Place
 from ahead_ldp.device.ledger import Ledger
 from ahead_ldp.device.refusals import QuestionRefused
 from ahead_ldp.service.client import Answer, Client, OwnerPolicy
@@ -26,7 +27,8 @@ class Recorder:
             self.charge(charge)
         if case["opted_out"]:
             self.ledger.opt_out()
-        policy = OwnerPolicy(case["max_epsilon"], fields=RecordedFields(self), limits=case["limits"])
+        limits = {"limits": case["limits"], "lifetime": case["lifetime"]}
+        policy = OwnerPolicy(case["max_epsilon"], fields=RecordedFields(self), **limits)
         self.client = Client(self, self.ledger, policy, jitter_s=0)
 
     def step(self, name):
@@ -36,7 +38,8 @@ class Recorder:
 
     def charge(self, charge):
         epsilon = Fraction(charge["epsilon"])
-        Ledger.reserve(self.ledger, charge["campaign"], 1, "a", "0" * 64, [charge["field"]], epsilon, {})
+        place, asker = Place(1, "a", "0" * 64), Asker(charge["campaign"], "title", "controller")
+        Ledger.reserve(self.ledger, asker, place, [charge["field"]], epsilon, Limits())
 
     def request(self, method, path, body=None, content_type=""):
         if method == "POST":
@@ -55,6 +58,10 @@ class Recorder:
             self.charge(charge)
         return self.case["consent"]
 
+    def fields(self, offer, names):
+        assert set(names) >= set(self.case["told"])
+        return self.case["told"]
+
     def values(self, offer):
         self.step("read")
         return self.case["values"]
@@ -72,7 +79,8 @@ class Recorder:
         with monkeypatch.context() as patched:
             patched.setattr("os.urandom", chance)
             try:
-                outcome = self.client.answer(self.case["digest"], self.consent, self.values)
+                fields = None if self.case["told"] is None else self.fields
+                outcome = self.client.answer(self.case["digest"], self.consent, self.values, fields)
             except (QuestionRefused, LedgerRefused):
                 return {"steps": list(self.steps), "outcome": "refused"}, []
         return {"steps": list(self.steps), "outcome": outcome.status.value}, list(outcome.replaced)
@@ -96,13 +104,13 @@ class RecordedFields(dict):
     """The owner's fields; the first look after consent is the step."""
 
     def __init__(self, recorder):
-        super().__init__(recorder.case["fields"])
+        super().__init__({recorder.case["digest"]: recorder.case["fields"]})
         self.recorder = recorder
 
-    def __contains__(self, name):
+    def get(self, digest, default=None):
         if self.recorder.steps[-1:] == ["consent"]:
             self.recorder.step("map")
-        return super().__contains__(name)
+        return super().get(digest, default)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
@@ -113,7 +121,8 @@ def test_steps(case, monkeypatch):
     assert replaced == case["replaced"]
     entry = device.ledger.entry(case["digest"])
     assert (None if entry is None else entry.state.value) == case["state"]
-    assert sorted(device.ledger.spent()) == case["charged"]
+    charged = {charge.field for charge in device.ledger.charges()}
+    assert sorted(charged, key=str) == sorted(case["charged"], key=str)
     device.fails = None
     assert device.answer(monkeypatch)[0] == case["again"]
     device.ledger.close()

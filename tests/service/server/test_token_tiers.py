@@ -12,12 +12,12 @@ from tests.service.server.harness import ages, bench, problem, refusals
 
 KEY = rsa.generate_private_key(65537, 2048)
 OTHER = rsa.generate_private_key(65537, 2048)
-TOKEN = {"tier": "signed", "n": f"{KEY.public_key().public_numbers().n:x}", "e": 65537}
+TOKEN = {"tier": "signed", "version": 2, "n": f"{KEY.public_key().public_numbers().n:x}", "e": 65537}
 HIO = {"name": "hio"}
 
 
-def sign(nonce, key=KEY):
-    return key.sign(nonce, padding.PSS(padding.MGF1(hashes.SHA384()), 0), hashes.SHA384())
+def sign(message, key=KEY):
+    return key.sign(message, padding.PSS(padding.MGF1(hashes.SHA384()), 0), hashes.SHA384())
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def spend(service, campaign, key=KEY, group=None, id_of=report_id):
     wave = PANEL_WAVE if terms.enrolment == "panel" else 1
     while True:
         nonce = os.urandom(32)
-        signature = sign(nonce, key)
+        signature = sign(terms.token_message(nonce), key)
         own = token_group(signature, campaign, wave, [g for g in terms.groups if g[0] in questions])
         if group is None or own != group:
             question = questions[group or own]

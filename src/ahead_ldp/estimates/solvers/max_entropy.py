@@ -92,7 +92,8 @@ def least_squares_map(q: int, variance: Floats) -> tuple[Floats, Floats]:
 def attributes_of(pairs: int) -> int:
     """q from C(q, 2); more than 16 attributes in one query are refused."""
     q = round((1 + (1 + 8 * pairs) ** 0.5) / 2)
-    assert q * (q - 1) // 2 == pairs
+    if q * (q - 1) // 2 != pairs:
+        raise AssertionError(f"expected the pairs of some attributes, got {pairs}")
     if q > MOST_ATTRIBUTES:
         raise ValueError(f"expected a query to restrict at most {MOST_ATTRIBUTES} attributes, got {q}")
     return q

@@ -279,7 +279,8 @@ def _normal(departures: Departures, precision: Floats, shift: Floats) -> tuple[F
     whole = departures.gram.copy()
     whole[np.diag_indices_from(whole)] += precision
     lower, failed = lapack.dpotrf(whole.T, lower=1, clean=1, overwrite_a=1)
-    assert not failed, "precisions are positive"
+    if failed:
+        raise AssertionError("expected precisions that are positive")
     mean, _ = lapack.dpotrs(lower, departures.right + shift, lower=1)
     return mean, lower
 

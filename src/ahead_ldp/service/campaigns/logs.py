@@ -41,7 +41,8 @@ FIELDS = frozenset(
 
 def event(name: str, level: int = logging.INFO, **fields: Any) -> None:
     """Log one event. A field that is not in the list is our own mistake."""
-    assert fields.keys() <= FIELDS, sorted(fields.keys() - FIELDS)
+    if unknown := sorted(fields.keys() - FIELDS):
+        raise AssertionError(f"expected fields that may be logged, got {', '.join(unknown)}")
     LOGGER.log(level, name, extra={"fields": fields})
 
 

@@ -48,7 +48,8 @@ class Problem(Exception):
 
     def __post_init__(self) -> None:
         """Only what is in the list exists."""
-        assert self.kind in KINDS, self.kind
+        if self.kind not in KINDS:
+            raise AssertionError(f"expected a kind of the list, got {self.kind!r}")
 
     @property
     def status(self) -> int:

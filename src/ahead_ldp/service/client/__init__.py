@@ -2,13 +2,14 @@
 
 from ahead_ldp.service.client.enrolment import IssuerClient, Signer
 from ahead_ldp.service.client.offers import Offer, Outcome, Receipt, Status, privacy_sentence
-from ahead_ldp.service.client.policy import OwnerPolicy
+from ahead_ldp.service.client.policy import Fields, OwnerPolicy
 from ahead_ldp.service.client.respondent import Client, WithdrawalRefused
 from ahead_ldp.service.client.transport import Answer, HttpTransport, Transport, Unreachable
 
 __all__ = [
     "Answer",
     "Client",
+    "Fields",
     "HttpTransport",
     "IssuerClient",
     "Offer",

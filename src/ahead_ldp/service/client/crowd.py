@@ -13,7 +13,7 @@ from ahead_ldp.device.canonical import expect
 from ahead_ldp.device.question import Policy, Question
 from ahead_ldp.device.tokens import PANEL_WAVE, blind, new_nonce, report_id
 from ahead_ldp.device.words import SystemWords
-from ahead_ldp.service.client.enrolment import Signer, choose_group, sign_nonce
+from ahead_ldp.service.client.enrolment import Signer, choose_group, sign_message
 
 Codes = Sequence[int]
 
@@ -98,10 +98,11 @@ class Crowd:
 
     def _token(self, person: int) -> tuple[bytes, bytes]:
         if person not in self._tokens:
-            key, nonce = self.campaign.key, new_nonce()
-            assert key is not None
-            assert self._signer_of is not None
-            signature = sign_nonce(self.campaign, key, nonce, self._signer_of(person), lambda: blind(key, nonce))
+            key, signer_of, nonce = self.campaign.key, self._signer_of, new_nonce()
+            if key is None or signer_of is None:
+                raise ValueError("expected signers for a campaign with tokens")
+            message = self.campaign.token_message(nonce)
+            signature = sign_message(self.campaign, key, message, signer_of(person), lambda: blind(key, message))
             self._tokens[person] = (nonce, signature)
         return self._tokens[person]
 

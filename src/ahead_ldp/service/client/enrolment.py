@@ -21,7 +21,7 @@ class Signer(Protocol):
     """Whoever signs one message for one enrolled person."""
 
     def sign(self, message: bytes) -> bytes:
-        """The raw answer to a nonce or a blinded nonce; the same message may be sent again."""
+        """The raw answer to a token's message or a blinded one; the same message may be sent again."""
         ...
 
 
@@ -51,31 +51,33 @@ def obtain_token(ledger: Ledger, campaign: Campaign, signer: Signer | None) -> T
     if key is None:
         return token
     if token.signature is not None:
-        tokens.check_signature(key, token.nonce, token.signature)
+        tokens.check_signature(key, campaign.token_message(token.nonce), token.signature)
         return token
     if signer is None:
         raise QuestionRefused("expected an issuer: this campaign asks for a token")
 
+    message = campaign.token_message(token.nonce)
+
     def blinding() -> tokens.Blinded:
         """The kept blinding if a crash came between the issuer and the ledger, else a new one."""
         if token.inverse is not None:
-            return tokens.blind_with(key, token.nonce, token.inverse)
-        blinded = tokens.blind(key, token.nonce)
+            return tokens.blind_with(key, message, token.inverse)
+        blinded = tokens.blind(key, message)
         ledger.keep_inverse(campaign.digest, blinded.inverse)
         return blinded
 
-    ledger.keep_signature(campaign.digest, sign_nonce(campaign, key, token.nonce, signer, blinding))
+    ledger.keep_signature(campaign.digest, sign_message(campaign, key, message, signer, blinding))
     return ledger.token(campaign.digest)
 
 
-def sign_nonce(
-    campaign: Campaign, key: tokens.PublicKey, nonce: bytes, signer: Signer, blinding: Callable[[], tokens.Blinded]
+def sign_message(
+    campaign: Campaign, key: tokens.PublicKey, message: bytes, signer: Signer, blinding: Callable[[], tokens.Blinded]
 ) -> bytes:
-    """The issuer's signature on a nonce, checked; in the tier ``blind`` the issuer sees the blinded nonce alone."""
+    """The issuer's signature on a token's message, checked; in the tier ``blind`` the issuer sees it blinded."""
     if campaign.tier == "signed":
-        return tokens.check_signature(key, nonce, signer.sign(nonce))
+        return tokens.check_signature(key, message, signer.sign(message))
     blinded = blinding()
-    return tokens.unblind(key, nonce, signer.sign(blinded.message), blinded.inverse)
+    return tokens.unblind(key, message, signer.sign(blinded.message), blinded.inverse)
 
 
 def choose_group(campaign: Campaign, wave: int, open_groups: Groups, signature: bytes | None) -> tuple[int, str]:

@@ -39,7 +39,8 @@ class FleetReport:
         """Take the server's word on one batch."""
         verdict = json.loads(answer.body)
         refused = [entry["reason"] for entry in verdict["refused"]]
-        assert verdict["accepted"] + len(refused) == len(upload.people)
+        if verdict["accepted"] + len(refused) != len(upload.people):
+            raise Unreachable("the server's answer does not say what became of every report")
         self.uploads += 1
         self.accepted += verdict["accepted"]
         self.refused.update(refused)

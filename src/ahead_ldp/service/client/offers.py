@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from ahead_ldp.device.budget import Statement
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.device.canonical import Record
 from ahead_ldp.device.codes import Attribute
-from ahead_ldp.device.entries import Spent
+from ahead_ldp.device.entries import Asker
 from ahead_ldp.device.question import Question
 
 
@@ -19,14 +20,16 @@ from ahead_ldp.device.question import Question
 class Offer:
     """One question that passed every check. Nothing private has been read yet.
 
-    ``fields`` are the owner's names of what would be read, as far as they are known before consent, and ``spent`` what
-    every field was charged so far. ``asked_of_all`` are the attributes that any group of the wave is asked.
+    ``fields`` are the owner's names of what would be read, as far as they are known before consent (None: the owner was
+    not sure). ``statement`` says what was given away so far and what is left, ``askers`` to whom. ``asked_of_all`` are
+    the attributes that any group of the wave is asked.
     """
 
     campaign: Campaign
     question: Question
-    fields: tuple[str, ...]
-    spent: Mapping[str, Spent]
+    fields: tuple[str | None, ...]
+    statement: Statement
+    askers: Mapping[str, Asker]
     closes_at: int | None = None
     asked_of_all: tuple[str, ...] = ()
 

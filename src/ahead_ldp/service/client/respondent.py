@@ -10,24 +10,26 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from ahead_ldp.device.budget import Statement
 from ahead_ldp.device.campaign import Campaign, check_wave
 from ahead_ldp.device.canonical import check_digest
-from ahead_ldp.device.entries import LedgerRefused, State, Token
+from ahead_ldp.device.entries import Asker, LedgerRefused, Place, State, Token
 from ahead_ldp.device.ledger import Ledger
-from ahead_ldp.device.refusals import Reason
+from ahead_ldp.device.refusals import QuestionRefused, Reason
 from ahead_ldp.device.tokens import report_id
 from ahead_ldp.device.words import SystemWords
 from ahead_ldp.service.client import views
 from ahead_ldp.service.client.enrolment import Signer, obtain_token, own_group
 from ahead_ldp.service.client.offers import Offer, Outcome, Receipt, Status
-from ahead_ldp.service.client.policy import OwnerPolicy
+from ahead_ldp.service.client.policy import Fields, OwnerPolicy
 from ahead_ldp.service.client.transport import JSON, Answer, Transport, Unreachable, as_transport
 
 Consent = Callable[[Offer], bool]
 Values = Callable[[Offer], Mapping[str, object]]
+AskFields = Callable[[Offer, Sequence[str]], Fields]  # which fields of theirs these attributes are, from the owner
 
 _WAITS_TO_BE_SENT = (State.DRAWN, State.SENT)
 
@@ -87,13 +89,19 @@ class Client:
         question = questions.get(own_group(self._ledger, campaign, state.open_wave, open_groups, token))
         if question is None:
             return Outcome(Status.WAITING)
-        fields = self._policy.known_fields(question)
-        self._ledger.check_budget(digest, fields, campaign.epsilon, self._policy.exact_limits())
-        asked_of_all = dict.fromkeys(attribute.name for each in questions.values() for attribute in each.asked)
-        return Offer(campaign, question, fields, self._ledger.spent(), state.closes_at, tuple(asked_of_all))
+        limits, asked_of_all = self._policy.exact_limits(), [a.name for each in questions.values() for a in each.asked]
+        known = self._known_fields(digest)
+        fields = tuple(dict.fromkeys(known[a.name] for a in question.asked if a.name in known))
+        self._ledger.check_budget(digest, fields, campaign.epsilon, limits)
+        statement, askers = self._ledger.statement(limits), self._ledger.askers()
+        return Offer(campaign, question, fields, statement, askers, state.closes_at, tuple(dict.fromkeys(asked_of_all)))
 
-    def answer(self, digest: str, consent: Consent, values: Values) -> Outcome:
+    def answer(self, digest: str, consent: Consent, values: Values, fields: AskFields | None = None) -> Outcome:
         """Answer a campaign once. ``consent`` sees the offer; only after a yes is ``values`` asked for the record.
+
+        Between the two the owner says by ``fields`` which field of theirs every attribute is that any group is asked,
+        unless they have said so for this campaign. Where nobody can be asked, the policy has a mapping or the campaign
+        is refused.
 
         Called again it never draws again: it sends what is in the outbox, or says how the report stands.
         """
@@ -106,7 +114,7 @@ class Client:
                 return offer
             if not consent(offer):
                 return Outcome(Status.DECLINED)
-            replaced = self._draw(offer, values)
+            replaced = self._draw(offer, values, fields)
             return replace(self._send_due(digest), replaced=replaced)
 
     def deliver(self, digest: str, attempts: int = 5) -> Outcome:
@@ -169,11 +177,39 @@ class Client:
         nonce = self._ledger.token(digest).nonce
         return Receipt(digest, entry.wave, entry.group, entry.question, report_id(nonce).hex(), nonce.hex())
 
-    def _draw(self, offer: Offer, values: Values) -> tuple[str, ...]:
+    def statement(self) -> Statement:
+        """What was given away so far and what is left, within the owner's limits."""
+        return self._ledger.statement(self._policy.exact_limits())
+
+    def _known_fields(self, digest: str) -> Fields:
+        """What the owner has said about this campaign, to the ledger or in the policy; never two things."""
+        brought, kept = self._policy.fields.get(digest, {}), self._ledger.mapping(digest)
+        for name in brought.keys() & kept.keys():
+            if brought[name] != kept[name]:
+                raise LedgerRefused(f"the ledger has another field for {name} in this campaign")
+        return {**brought, **kept}
+
+    def _map(self, offer: Offer, ask: AskFields | None) -> tuple[str | None, ...]:
+        """The owner's fields that the question reads, each once; every attribute that any group is asked has its word.
+
+        Else a device would answer or not by its group, and a server could see who has which field.
+        """
+        digest, known = offer.campaign.digest, self._known_fields(offer.campaign.digest)
+        new = [name for name in offer.asked_of_all if name not in known]
+        if new and ask is not None:
+            known = {**known, **ask(offer, new)}
+        if unknown := [name for name in new if name not in known]:
+            raise QuestionRefused(f"the owner has not said which field of theirs {unknown[0]} is in this campaign")
+        self._ledger.keep_mapping(digest, {name: known[name] for name in offer.asked_of_all})
+        return tuple(dict.fromkeys(known[attribute.name] for attribute in offer.attributes))
+
+    def _draw(self, offer: Offer, values: Values, ask: AskFields | None) -> tuple[str, ...]:
         """Map, reserve, read the value, draw, commit; the attributes whose value did not fit."""
-        digest, question, limits = offer.campaign.digest, offer.question, self._policy.exact_limits()
-        fields = self._policy.map_fields(question, offer.asked_of_all)
-        self._ledger.reserve(digest, question.wave, question.group, question.digest, fields, question.epsilon, limits)
+        campaign, question, limits = offer.campaign, offer.question, self._policy.exact_limits()
+        digest, fields = campaign.digest, self._map(offer, ask)
+        asker = Asker(digest, campaign.record["title"], campaign.record["controller"])
+        place = Place(question.wave, question.group, question.digest)
+        self._ledger.reserve(asker, place, fields, question.epsilon, limits)
         payload, replaced = question.draw(values(offer), SystemWords())
         batch = batch_of_one(offer, self._ledger.token(digest), payload)
         self._ledger.keep_drawn(digest, question.digest, batch, self._not_before(offer))

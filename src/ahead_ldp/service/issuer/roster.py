@@ -25,7 +25,9 @@ class SecretRefused(Exception):
 class Roster:
     """Enrolments in one SQLite file. A secret is good for one message, however often that message is sent again.
 
-    Secrets and messages are stored as hashes, without a time: the file does not say who came when.
+    Secrets and messages are stored as hashes, without a time: the file does not say who came when. Nor does it help
+    whoever has it to find somebody's report: a message is not made of the report's id, and its hash has a prefix that
+    nothing else has. A roster of before, which kept the plain hash of a nonce, is rewritten when it is opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,6 +36,7 @@ class Roster:
         with self._transaction() as database:
             for table in _TABLES:
                 database.execute(table)
+            _migrate(database)
 
     def enrol(self, count: int) -> list[str]:
         """New secrets for that many people, shown here once and never again."""
@@ -55,7 +58,7 @@ class Roster:
 
     def redeem(self, secret: str, message: bytes) -> None:
         """Bind a secret to this message, durably; ``SecretRefused`` unless it is unused or bound to the same one."""
-        person, bound = _hash(secret.encode()), _hash(message)
+        person, bound = _hash(secret.encode()), _bound(_hash(message))
         with self._transaction() as database:
             row = database.execute("SELECT message FROM person WHERE secret = ?", (person,)).fetchone()
             if row is None or row[0] not in (None, bound):
@@ -88,6 +91,7 @@ class Roster:
         database = sqlite3.connect(self._path, timeout=30.0, isolation_level=None)
         try:
             database.execute("PRAGMA synchronous = EXTRA")
+            database.execute("PRAGMA secure_delete = ON")
             database.execute("BEGIN IMMEDIATE")
             try:
                 yield database
@@ -97,6 +101,20 @@ class Roster:
             database.execute("COMMIT")
         finally:
             database.close()
+
+
+def _migrate(database: sqlite3.Connection) -> None:
+    """Version 1 kept SHA-256 of the message, which was the nonce: its first half was the report's id."""
+    if database.execute("SELECT value FROM setting WHERE name = 'version'").fetchone() is not None:
+        return
+    used = database.execute("SELECT message, secret FROM person WHERE message IS NOT NULL").fetchall()
+    changes = [(_bound(plain), secret) for plain, secret in used]
+    database.executemany("UPDATE person SET message = ? WHERE secret = ?", changes)
+    database.execute("INSERT INTO setting VALUES ('version', '2')")
+
+
+def _bound(plain: bytes) -> bytes:
+    return _hash(b"ahead-ldp roster 2\n" + plain)
 
 
 def _hash(data: bytes) -> bytes:

@@ -9,9 +9,13 @@ from typing import Any
 
 from ahead_ldp.device.campaign import PUBLIC_EXPONENT
 from ahead_ldp.device.canonical import Record, expect
-from ahead_ldp.device.tokens import NONCE_LENGTH, PublicKey, encode_pss
+from ahead_ldp.device.tokens import NONCE_LENGTH, TOKEN_VERSION, PublicKey, encode_pss
 
 BITS = (2048, 3072, 4096)
+
+
+class SigningFault(RuntimeError):
+    """A fault in the machine's arithmetic, or a damaged key. Whoever saw the wrong signature could factor the key."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,12 +73,17 @@ class SigningKey:
 
     def token_record(self, tier: str) -> Record:
         """The field ``token`` of a campaign that trusts this key."""
-        return {"tier": tier, "n": f"{self.public.n:0{2 * self.public.length}x}", "e": PUBLIC_EXPONENT}
+        return {
+            "tier": tier,
+            "version": TOKEN_VERSION,
+            "n": f"{self.public.n:0{2 * self.public.length}x}",
+            "e": PUBLIC_EXPONENT,
+        }
 
     def number(self, message: bytes, tier: str) -> int:
-        """What is signed for a message: the encoding of a nonce (tier ``signed``), or a blinded one as it is."""
+        """What is signed for a message: the encoding of a token's (tier ``signed``), or a blinded one as it is."""
         if tier == "signed":
-            expect(len(message) == NONCE_LENGTH, f"a nonce of {NONCE_LENGTH} bytes")
+            expect(len(message) == NONCE_LENGTH, f"a token's message of {NONCE_LENGTH} bytes")
             return int.from_bytes(encode_pss(message, self.public.n.bit_length() - 1), "big")
         number = int.from_bytes(message, "big")
         legal = len(message) == self.public.length and 1 < number < self.public.n - 1
@@ -88,5 +97,6 @@ class SigningKey:
         hidden = number * pow(factor, e, n) % n
         a, b = pow(hidden % p, self.d % (p - 1), p), pow(hidden % q, self.d % (q - 1), q)
         signed = (b + q * ((a - b) * pow(q, -1, p) % p)) * pow(factor, -1, n) % n
-        assert pow(signed, e, n) == number  # a fault in the arithmetic would give the key away
+        if pow(signed, e, n) != number:
+            raise SigningFault("the signature is wrong and was not given out: with it the key could be computed")
         return signed.to_bytes(self.public.length, "big")

@@ -122,11 +122,12 @@ def _bad_tokens(target: Target, ids: bytes, body: bytes, places: list[int]) -> d
     size, end = target.frame_length, ID_LENGTH + target.payload_length
     parts = {k: body[HEADER_LENGTH + k * size + end : HEADER_LENGTH + (k + 1) * size] for k in places}
     campaign = target.terms.campaign
-    assert campaign.key is not None
+    if campaign.key is None:
+        return dict.fromkeys(places, Reason.TOKEN)
     nonces = [part[:NONCE_LENGTH] for part in parts.values()]
     signatures = [part[NONCE_LENGTH:] for part in parts.values()]
     wave = PANEL_WAVE if campaign.enrolment == "panel" else target.wave
-    mask = verify(campaign.key, nonces, signatures)
+    mask = verify(campaign.key, [campaign.token_message(nonce) for nonce in nonces], signatures)
     bad = {}
     for k, valid, nonce, signature in zip(places, mask, nonces, signatures, strict=True):
         if not valid or report_id(nonce) != ids[k * ID_LENGTH : (k + 1) * ID_LENGTH]:

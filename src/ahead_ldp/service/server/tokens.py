@@ -11,15 +11,15 @@ from functools import lru_cache
 from typing import Any
 
 
-def verify(key: tuple[int, int], nonces: Sequence[bytes], signatures: Sequence[bytes]) -> list[bool]:
-    """For every nonce whether its signature is the one of the issuer's key (n, e)."""
-    if len(nonces) != len(signatures):
-        raise ValueError(f"expected as many signatures as nonces, got {len(signatures)} for {len(nonces)}")
+def verify(key: tuple[int, int], messages: Sequence[bytes], signatures: Sequence[bytes]) -> list[bool]:
+    """For every message (``Campaign.token_message``) whether its signature is the one of the issuer's key (n, e)."""
+    if len(messages) != len(signatures):
+        raise ValueError(f"expected as many signatures as messages, got {len(signatures)} for {len(messages)}")
     public, padding, digest, invalid = _prepared(key)
     check, mask = public.verify, []
-    for nonce, signature in zip(nonces, signatures, strict=True):
+    for message, signature in zip(messages, signatures, strict=True):
         try:
-            check(signature, nonce, padding, digest)
+            check(signature, message, padding, digest)
         except invalid:
             mask.append(False)
         else:

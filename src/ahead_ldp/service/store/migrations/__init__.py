@@ -16,7 +16,7 @@ def steps(dialect: str) -> dict[int, str]:
     folder = files(__name__) / dialect
     texts = {int(f.name[:4]): f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".sql")}
     if sorted(texts) != list(range(1, SCHEMA_VERSION + 1)):
-        raise RuntimeError(f"expected a step of {dialect} for every version up to {SCHEMA_VERSION}")
+        raise RuntimeError(f"expected a step of {dialect} up to {SCHEMA_VERSION}, got {sorted(texts)}")
     return dict(sorted(texts.items()))
 
 
