@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -58,8 +57,6 @@ def serve(
             print(service.Service(store, settings).add_token(auth.Role.OPERATOR, FIRST), flush=True)
             printing.note("the operator's token, printed once: keep it")
         logs.configure(settings.log_level)
-        for name in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has stopped
-            signal.signal(name, lambda *_: None)
         served = app.create_app(store, settings)
         served.pages = dashboard.make_pages(served.service)
         embedded.make_server(served, settings).run()

@@ -138,7 +138,7 @@ def test_a_large_body_is_refused_on_every_route(tmp_path):
 def test_logs_have_no_bodies_tokens_addresses_or_messages(tmp_path):
     """Canaries go in wherever something can be sent; none comes out in the logs or stays in the database."""
     stream = io.StringIO()
-    saved = {name: logging.getLogger(name).handlers for name in (logs.LOGGER.name, "uvicorn.error")}
+    saved = {name: logging.getLogger(name).handlers for name in logs.LOGGERS}
     logs.configure("debug", stream)
     canary = "canary7c1f"
     try:
