@@ -76,6 +76,11 @@ class Target:
     def resident_mb(self) -> float:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    def written_bytes(self) -> int:
+        """Bytes that the process has written to files and sockets so far."""
+        lines = Path(f"/proc/{self.pid}/io").read_text().splitlines()
+        return int(dict(line.split(": ") for line in lines)["write_bytes"])
+
 
 def read_answer(connection: socket.socket) -> bytes:
     """One answer with its body; what there is, if the server ends the connection before."""

@@ -1,6 +1,10 @@
 """Attacks on the edge with sockets of their own: desync, slow senders and readers, floods, anonymous writes."""
 
 import contextlib
+import json
+import re
+import subprocess
+import sys
 import time
 
 import pytest
@@ -181,6 +185,100 @@ def test_finding_7_one_address_is_limited_by_default(tmp_path):
             statuses.append(read_answer(connection).split()[1])
         assert statuses[0] == b"200"
         assert b"429" in statuses
+
+
+# Findings 9, 12 and 19: what an open door gives away
+
+
+def talk(target, *lines, method="GET", path="/", body=b"", kind="application/x-www-form-urlencoded"):
+    """One request on a connection of its own: status, head and body of the answer."""
+    head = [f"{method} {path} HTTP/1.1", "host: x", "connection: close", *lines]
+    head += [f"content-type: {kind}", f"content-length: {len(body)}"] if body else []
+    with target.connect() as connection:
+        connection.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + body)
+        data = read_all(connection)
+    head, _, text = data.partition(b"\r\n\r\n")
+    return int(head.split()[1]), head.decode(), text.decode()
+
+
+def sign_in(target, *lines):
+    status, head, _ = talk(target, *lines, method="POST", path="/login", body=f"token={target.token}".encode())
+    assert status == 303
+    return re.search(r"set-cookie: ([^=]+=[^;]+)(.*)", head).groups()
+
+
+def test_finding_9_a_copied_cookie_is_worth_nothing_after_sign_out(target):
+    cookie, _ = sign_in(target)
+    assert target.token not in cookie
+    status, _, page = talk(target, f"cookie: {cookie}")
+    assert status == 200
+    word = re.search(r'name="csrf" value="(\w+)"', page)[1]
+    assert talk(target, f"cookie: {cookie}", method="POST", path="/logout", body=f"csrf={word}".encode())[0] == 303
+    assert talk(target, f"cookie: {cookie}")[0] == 303  # to the login
+    assert talk(target, f"cookie: ahead_session={target.token}")[0] == 303
+
+
+def test_finding_9_cookies_are_secure_behind_a_proxy_that_says_so(tmp_path, target):
+    over_tls = ("x-forwarded-proto: https", "x-forwarded-for: 192.0.2.7")
+    assert "secure" not in sign_in(target, *over_tls)[1].lower()  # this server trusts nobody
+    with attacked(tmp_path, trusted_proxies="127.0.0.1") as behind:
+        cookie, rest = sign_in(behind, *over_tls)
+        assert "secure" in rest.lower()
+        assert cookie.startswith("__Host-")
+        assert talk(behind, f"cookie: {cookie}", *over_tls)[0] == 200
+        assert talk(behind, f"cookie: {cookie}")[0] == 303  # not over a plain connection
+
+
+def test_finding_9_the_first_token_is_valid_for_a_day(target):
+    (first,) = [token for token in json.loads(target.ask("GET", "/v1/tokens")) if token["name"] == "first"]
+    assert first["expires_at"] == first["created_at"] + 86_400
+
+
+def test_finding_12_a_token_made_or_revoked_beside_the_store_is_in_the_audit_chain(tmp_path):
+    store = ["--set", f"store={tmp_path}/attacked.db"]
+    with attacked(tmp_path) as target:
+        for more in ([], ["--revoke"]):
+            command = [
+                sys.executable,
+                "-m",
+                "ahead_ldp",
+                "token",
+                "--role",
+                "analyst",
+                "--name",
+                "reader",
+                *more,
+                *store,
+            ]
+            subprocess.run(command, check=True, capture_output=True)
+        events = [e["event"] for e in json.loads(target.ask("GET", "/v1/events"))]
+    about = [(e["event"], e["name"]) for e in events if e.get("name") == "reader"]
+    assert about == [("token_added", "reader"), ("token_revoked", "reader")]
+    settings = [e["settings"] for e in events if e["event"] == "settings"]
+    assert settings == [{"closer_interval_s": "0.0"}]
+
+
+def test_finding_19_metrics_are_private(target):
+    for lines in ((), ("x-forwarded-for: 127.0.0.1",), ("authorization: Bearer ahead_nothing",)):
+        status, _, text = talk(target, *lines, path="/metrics")
+        assert (status, "ahead_reports" in text) == (401, False)
+    made = json.loads(target.ask("POST", "/v1/tokens", {"role": "monitor", "name": "prometheus"}))
+    bearer = f"authorization: Bearer {made['token']}"
+    status, _, text = talk(target, bearer, path="/metrics")
+    assert (status, "ahead_reports_accepted_total" in text) == (200, True)
+    assert "ahead_connections " in text
+    assert talk(target, bearer, path="/v1/campaigns")[0] == 403
+
+
+def test_nobody_writes_durably_by_asking_whether_the_server_is_ready(target):
+    """Readiness is a real write. Whoever asks for it all the time gets the answer of a moment ago."""
+    before, started = target.written_bytes(), time.monotonic()
+    with target.connect() as connection:
+        for _ in range(500):
+            connection.sendall(b"GET /v1/ready HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert b"200 OK" in read_answer(connection)
+    commits = (target.written_bytes() - before) / 4096
+    assert commits < 20 + 6 * (time.monotonic() - started)
 
 
 @pytest.mark.soak

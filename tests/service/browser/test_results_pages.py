@@ -9,6 +9,7 @@ import pytest
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.dashboard.login import COOKIE
+from ahead_ldp.service.server.sessions import sign_in
 from tests.service.server.harness import bench
 
 ONE = ["age=integer,0,15"]
@@ -22,8 +23,13 @@ def service(tmp_path):
         yield made
 
 
+def cookie(service, token):
+    """The header of somebody who has signed in."""
+    return {"cookie": f"{COOKIE}={sign_in(service.service, token)}"}
+
+
 def look(service, path):
-    answer = service.client.get(path, headers={"cookie": f"{COOKIE}={service.analyst}"})
+    answer = service.client.get(path, headers=cookie(service, service.analyst))
     assert answer.status_code == 200, (path, answer.text)
     return answer.text
 
@@ -73,14 +79,14 @@ def test_results_of_every_method_are_drawn(service, method):
     look(service, f"/campaigns/{name}")
     for form in ("csv", "svg"):
         answer = service.client.get(
-            f"/campaigns/{name}/download?attribute=age&format={form}", headers={"cookie": f"{COOKIE}={service.analyst}"}
+            f"/campaigns/{name}/download?attribute=age&format={form}", headers=cookie(service, service.analyst)
         )
         assert answer.status_code == 200
 
 
 def test_a_method_that_asks_nobody_is_not_offered(service):
     """The uniform guess is for comparisons: a campaign of it has no group, and the service refuses it."""
-    page = service.client.get("/new", headers={"cookie": f"{COOKIE}={service.operator}"}).text
+    page = service.client.get("/new", headers=cookie(service, service.operator)).text
     assert sorted(re.findall(r'<option value="(\w+)" >', page))[:2] == ["adaptive", "ahead"]
     assert '"uni"' not in page
 
@@ -99,7 +105,7 @@ def test_many_attributes_are_drawn_when_they_are_looked_at(service):
     chosen = look(service, f"/campaigns/{name}/results?across=town&up=a3")
     assert 'data-attribute="town" data-codes="12" data-down="a3" data-down-codes="16"' in chosen
     assert "nonsense" not in look(service, f"/campaigns/{name}/results?across=nonsense&up=a3")
-    headers = {"cookie": f"{COOKIE}={service.analyst}"}
+    headers = cookie(service, service.analyst)
     assert service.client.get(f"/campaigns/{name}/attribute?name=zz", headers=headers).status_code == 404
 
 

@@ -11,6 +11,7 @@ from ahead_ldp.service.store import (
     NotFound,
     RoleToken,
     StoreUnavailable,
+    Visit,
     WaveState,
     check_chain,
     open_store,
@@ -36,6 +37,7 @@ from tests.service.store.support import (
 )
 
 ENDED = "e" * 64
+VISIT = Visit(bytes(32), bytes(16), bytes(32), 400, 400, 10**6)
 
 
 @pytest.fixture(params=STORES)
@@ -69,6 +71,7 @@ def fill(store):
     store.add_job("close 2", "close", b"args", 400)
     store.lease_job(400, 1000)
     store.add_role_token(RoleToken(bytes(32), "operator", "ann", 10, None, None))
+    store.start_session(VISIT)
     store.add_event(b"event", 400)
 
 
@@ -94,6 +97,7 @@ def test_a_kept_campaign_goes_on_in_a_new_epoch(store, target, backup):
     assert (restored.epoch, restored.ended) == (2, ())
     again = open_store(target)
     assert state(again) == before
+    assert again.session(VISIT.digest, 400) is None  # people sign in again
     assert (again.epoch(), again.campaign(CAMPAIGN).epoch) == (2, 2)
     assert stored(again, wave=2) == frames("de")
     # Devices send again what the backup does not have; what it has is known, replayed or withdrawn as before.
@@ -198,7 +202,9 @@ def test_what_is_no_whole_backup_is_refused(store, new_url, backup, tmp_path):
 def test_an_older_backup_is_brought_up(tmp_path, target):
     open_store(f"{tmp_path}/store.db").close()
     with sqlite3.connect(tmp_path / "store.db") as connection:
-        connection.executescript("DROP TABLE documents; UPDATE meta SET value = 1 WHERE name = 'version'")
+        connection.executescript(
+            "DROP TABLE documents; DROP TABLE sessions; UPDATE meta SET value = 1 WHERE name = 'version'"
+        )
     connection.close()
     restore(tmp_path / "store.db", target, 500)
     again = open_store(target)

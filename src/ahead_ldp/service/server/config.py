@@ -17,7 +17,7 @@ from ahead_ldp.service.server.cors import parse_origins
 
 PREFIX = "AHEAD_"
 # For demos and tests, where all requests come from one machine.
-NO_RATES: dict[str, Any] = {"rate_per_s": 0.0, "withdrawals_per_s": 0.0}
+NO_RATES: dict[str, Any] = {"rate_per_s": 0.0}
 
 
 def _setting(default: Any, text: str) -> Any:
@@ -38,7 +38,6 @@ class Settings:
     window_ms: float = _setting(2.0, "how long uploads wait to be committed together")
     rate_per_s: float = _setting(20.0, "requests per second of one address; 0 is no limit")
     rate_burst: int = _setting(200, "requests that one address may send at once")
-    withdrawals_per_s: float = _setting(20.0, "withdrawals per second of all addresses together; 0 is no limit")
     header_s: float = _setting(10.0, "how long the headers of a request may take")
     body_s: float = _setting(30.0, "how long the body of a request may take")
     idle_s: float = _setting(60.0, "how long a connection may stay without a request")
@@ -61,7 +60,7 @@ class Settings:
         for name in ("max_batch", "max_cells", "queue_reports", "rate_burst", "lease_s"):
             if getattr(self, name) < 1:
                 raise ValueError(f"expected {name} >= 1, got {getattr(self, name)}")
-        for name in ("window_ms", "rate_per_s", "withdrawals_per_s", "closer_interval_s", "shutdown_s"):
+        for name in ("window_ms", "rate_per_s", "closer_interval_s", "shutdown_s"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"expected {name} >= 0, got {getattr(self, name)}")
         if not 0 <= self.port <= 65_535:
@@ -75,6 +74,12 @@ class Settings:
             raise ValueError("expected issuer to be an address like https://issuer.example.org")
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ValueError(f"expected log_level to be debug, info, warning or error, got {self.log_level!r}")
+
+    def changed(self) -> dict[str, str]:
+        """The settings that differ from the defaults, as the audit chain has them; the store's address is no one's."""
+        names = [f.name for f in dataclasses.fields(self) if f.name not in ("store", "host", "port")]
+        given = {name: getattr(self, name) for name in names}
+        return {name: str(value) for name, value in given.items() if value != getattr(Settings(), name)}
 
     def limits(self) -> Limits:
         """The deadlines and budgets of the edge."""

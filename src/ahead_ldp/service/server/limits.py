@@ -60,9 +60,13 @@ class RateLimit:
         """Whether a request of this peer may go on now; one without an address (a socket of this machine) may."""
         return self.rate <= 0 or client is None or self.allows(client[0])
 
+    def lets_in(self, scope: Scope) -> bool:
+        """Count a request, and say whether it may go on."""
+        return self.admits(scope.get("client"))
+
     def check(self, scope: Scope) -> None:
         """Count a request, and raise if its address has asked too often."""
-        if not self.admits(scope.get("client")):
+        if not self.lets_in(scope):
             raise Problem("too_many_requests")
 
 

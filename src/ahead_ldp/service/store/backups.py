@@ -121,6 +121,7 @@ def _begin_epoch(tx: Transaction, now: int, keep: Collection[str], epoch: int) -
     """
     new = max(notes.epoch(tx) + 1, epoch)
     tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", new)
+    tx.change("DELETE FROM sessions")
     tx.change("UPDATE jobs SET state = 'queued', lease = NULL, lease_until = NULL WHERE state = 'leased'")
     unknown = set(keep) - {c.digest for c in campaigns.every(tx)}
     if unknown:
