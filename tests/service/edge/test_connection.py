@@ -1,6 +1,7 @@
 """One connection: whole requests in, answers in order, and what becomes of everything else."""
 
 import json
+import socket
 import threading
 import time
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from ahead_ldp.service.edge.connection import MOST_QUEUED
 from ahead_ldp.service.edge.limits import Limits
 from ahead_ldp.service.edge.proxies import Proxies
-from tests.service.edge.serving import BIG, PART, get, last, rest, serving
+from ahead_ldp.service.edge.server import Server
+from tests.service.edge.serving import BIG, PART, app, get, last, rest, serving
 
 
 @pytest.fixture(scope="module")
@@ -351,8 +353,26 @@ def test_proxies_are_addresses_or_networks(text):
 
 
 def test_an_address_in_use_is_said_by_name():
-    from ahead_ldp.service.edge.server import Server
-    from tests.service.edge.serving import app
-
     with serving() as edge, pytest.raises(ValueError, match=f"port {edge.server.port}"):
         Server(app, "127.0.0.1", edge.server.port).run()
+
+
+def test_a_server_whose_application_does_not_start_says_so_and_frees_its_port(caplog):
+    async def broken():
+        raise RuntimeError("no store")
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(RuntimeError, match="no store"):
+        Server(app, "127.0.0.1", port, start=broken).run()
+    socket.create_server(("127.0.0.1", port)).close()
+
+
+def test_it_runs_on_the_loop_of_the_standard_library_too(monkeypatch):
+    monkeypatch.setattr("ahead_ldp.service.edge.server._loop_factory", lambda: None)
+    with serving(header_s=0.3) as edge:
+        assert b"200 OK" in edge.exchange(last("/echo", body=b"x" * 300_000, method="POST"))
+        assert edge.exchange(b"GET / HT").startswith(b"HTTP/1.1 408 ")
+        assert len(edge.exchange(last("/big"))) > BIG
+        assert edge.exchange(last("/stream")).endswith(b"\r\n0\r\n\r\n")
+        assert edge.exchange(get("/echo", "upgrade: x")).startswith(b"HTTP/1.1 400 ")

@@ -90,6 +90,7 @@ def test_the_table_of_settings_is_printed(capsys):
         ["serve", "--config", "/no/such/file.toml"],
         ["serve", "--set", "store=/no/such/folder/x.db"],
         ["token", "--role", "king", "--name", "x"],
+        ["token", "--role", "analyst", "--name", "x", "--days", "0"],
         ["audit", "http://127.0.0.1:1/c/" + "0" * 64],
         ["campaign", "open", "x", "--server", "nonsense"],
         ["campaign", "open", "x", "--server", "http://127.0.0.1:1"],

@@ -66,7 +66,7 @@ class Server:
         """Serve in a thread of its own; listening when this returns."""
         thread = threading.Thread(target=self._run, name="ahead-server", daemon=True)
         thread.start()
-        if not self._started.wait(_START_S) or not thread.is_alive():
+        if not self._started.wait(_START_S) or not self.port:
             raise RuntimeError("expected the server to start")
         return thread
 
@@ -90,11 +90,16 @@ class Server:
         house = self.house = House(self._app, self._limits, self._proxies, self._short_way)
         if signals:
             for name in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(name, self._end.set)
+                with contextlib.suppress(NotImplementedError):  # Windows: the interruption ends the run
+                    loop.add_signal_handler(name, self._end.set)
         bound = _bound(self._host, self._wanted)
-        self.port = bound.getsockname()[1]
-        await self._start()
-        listening = await loop.create_server(lambda: Connection(house), sock=bound, backlog=_BACKLOG)
+        try:
+            await self._start()
+            listening = await loop.create_server(lambda: Connection(house), sock=bound, backlog=_BACKLOG)
+        except BaseException:
+            bound.close()
+            raise
+        self.port = listening.sockets[0].getsockname()[1]
         sweeping = loop.create_task(house.sweep())
         event("listening", port=self.port)
         self._started.set()
