@@ -1,11 +1,10 @@
-"""Two settings of every run: which examples Hypothesis draws, and which tests are slow.
+"""Settings of every run: which examples Hypothesis draws, which tests are slow, and which share a process.
 
 Hypothesis draws the same examples in every run; HYPOTHESIS_PROFILE=explore looks for new ones. A test is slow, and not
 in `make check`, if it uses a program beside Python or if tests/slow.tsv has its seconds; `make rings` writes that file.
 """
 
 import os
-import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -19,6 +18,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 SLOW = Path(__file__).with_name("slow.tsv")
 BUDGET = 80.0  # seconds of all fast cases together, on idle cores: the quickest that fit into it are fast
 OVERHEAD = 0.004  # seconds of a case beside its own
+# What these start once for all their tests (Spark, a build, a server, Chromium) is started in one process only. The
+# marks of xdist, which did this, are ignored from pytest 9.2 on (pytest-xdist#1386).
+TOGETHER = (
+    "tests/engines/test_spark.py",
+    "tests/golden/test_golden.py",
+    "tests/js/test_npm.py",
+    "tests/service/browser/",
+)
 OUTSIDE = {"chromium", "engine", "fragile", "npm", "postgres", "small_disk"}  # fixtures: a program beside Python
 
 
@@ -27,7 +34,6 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "xdist_group(name): tests that run in one process")
     if config.getoption("record_slow") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recording(), "recording")
 
@@ -44,7 +50,7 @@ def pytest_collection_modifyitems(items):
         recorded.add(name)
         by_file[name.partition("::")[0]] += float(seconds)
     for item in items:
-        name = name_of(item.nodeid)
+        name = item.nodeid
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         stores = {value for value in parameters if isinstance(value, str)}  # "postgres" is started by its parameter
         if OUTSIDE & {*item.fixturenames, *stores} or not recorded.isdisjoint({name, name.partition("[")[0]}):
@@ -52,9 +58,23 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: -by_file[item.nodeid.partition("::")[0]])
 
 
-def name_of(nodeid: str) -> str:
-    """The name without the process group that xdist writes behind it."""
-    return re.sub(r"@[a-z]+$", "", nodeid)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadgroup`: each test goes to whichever process is free, those of one group to the same."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return Grouped(config, log)
+
+
+def group_of(nodeid: str) -> str:
+    """What a test runs in one process with; most run alone."""
+    return next((group for group in TOGETHER if nodeid.startswith(group)), nodeid)
 
 
 class Recording:
@@ -64,7 +84,7 @@ class Recording:
         self.seconds: dict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report):
-        self.seconds[name_of(report.nodeid)] += report.duration
+        self.seconds[report.nodeid] += report.duration
 
     def pytest_sessionfinish(self):
         SLOW.write_text("".join(slow_lines(self.seconds)), "utf-8")

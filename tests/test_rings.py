@@ -1,11 +1,16 @@
 """The rings themselves: what is slow is recorded for tests that exist, and every package has fast ones."""
 
 import ast
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from tests.conftest import OUTSIDE, SLOW, slow_lines
+from tests.conftest import OUTSIDE, SLOW, TOGETHER, slow_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = sorted(
@@ -65,3 +70,27 @@ def test_slow_cases_stand_for_their_test_where_all_are_slow():
     seconds = {"a.py::one[x]": 2.0, "a.py::one[y]": 0.5, "a.py::two[x]": 1.0, "a.py::two[y]": 0.1, "a.py::three": 0.2}
     assert slow_lines(seconds, 0.35) == ["2.50\ta.py::one\n", "1.00\ta.py::two[x]\n"]
     assert slow_lines(seconds, 0.15)[-1] == "0.20\ta.py::three\n"
+
+
+def test_tests_that_share_what_they_start_run_in_one_process(tmp_path):
+    """Each test says where it ran: one of three processes for a group, the other two for the rest."""
+    (tmp_path / "tests" / "js").mkdir(parents=True)
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
+    (tmp_path / "tests" / "slow.tsv").touch()
+    body = "import os, pytest, time\n@pytest.mark.parametrize('i', range(6))\ndef test_it(i, record_property):\n"
+    body += "    time.sleep(0.05)\n    record_property('process', os.getpid())\n"
+    for file in ("js/test_npm.py", "test_alone.py"):
+        (tmp_path / "tests" / file).write_text(body)
+    words = ["-p", "xdist.plugin", "-n3", "--dist=loadgroup", "--junitxml=found.xml", "-c", os.devnull]
+    command = [sys.executable, "-m", "pytest", *words, f"--rootdir={tmp_path}", "tests"]
+    quick = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    subprocess.run(command, cwd=tmp_path, env=quick, check=True, capture_output=True)
+    ran: dict[str, set[str]] = {}
+    for case in ElementTree.parse(tmp_path / "found.xml").iter("testcase"):
+        ran.setdefault(case.attrib["classname"], set()).add(case.find("properties/property").attrib["value"])
+    assert len(ran["tests.js.test_npm"]) == 1
+    assert len(ran["tests.test_alone"]) >= 2
+
+
+def test_what_runs_together_is_there():
+    assert all((ROOT / path).exists() for path in TOGETHER)

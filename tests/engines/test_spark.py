@@ -26,7 +26,7 @@ from ahead_ldp.research.experiments.running import run_cells_on_spark
 from ahead_ldp.schema.attributes import as_schema
 from tests.engines.examples import SIZES, as_reports, asked_of, by_digest, naive_tally, some_reports, write
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 
 @pytest.fixture(scope="module")

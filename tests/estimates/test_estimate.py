@@ -208,6 +208,18 @@ def test_an_improper_curve_gives_proper_quantiles_and_samples():
     assert "not consistent" in estimate.summary()
 
 
+def test_a_summary_explains_nominal_attributes_where_there_are_some():
+    assert "the three most common categories" in known("a=integer,0,3", "b=nominal,x|y").summary()
+    assert "categories" not in known("a=integer,0,3").summary()
+
+
+@pytest.mark.parametrize(("queries", "rule"), [(64, "sup-t"), (65, "Bonferroni")])
+def test_the_generic_joint_law_is_of_at_most_64_queries(queries, rule):
+    estimate, lo = known("a=integer,0,79"), np.arange(queries)
+    answers = estimate.answer_jointly(slices(estimate.schema, "a", lo, lo + 1))
+    assert answers.critical(simultaneous=True)[1] == rule
+
+
 # Samples.
 
 

@@ -63,6 +63,15 @@ def test_draws_have_the_covariance(rank):
     np.testing.assert_array_equal(draws, normal_draws(matrix, 20_000))
 
 
+def test_draws_do_not_depend_on_the_signs_of_eigenvectors(monkeypatch):
+    """Machines choose them differently; a matrix that is not quite a covariance is drawn from by its eigenvectors."""
+    matrix = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
+    draws, eigh = normal_draws(matrix, 100), np.linalg.eigh
+    signs = np.array([1.0, -1.0, -1.0])
+    monkeypatch.setattr(np.linalg, "eigh", lambda m: (eigh(m)[0], eigh(m)[1] * signs))
+    np.testing.assert_allclose(normal_draws(matrix, 100), draws, atol=1e-12)
+
+
 def test_the_rule_is_named():
     given_ = {"values": np.full(3, 0.5), "standard_error": np.full(3, 0.1), "bias_not_included": np.zeros(3, bool)}
     plain = Answers(**given_)

@@ -15,21 +15,28 @@ import ahead_ldp
 
 # Names that may move are imported here and in tools/golden.py, nowhere else.
 from ahead_ldp.cli import main
+from ahead_ldp.estimates import answers as answers_module
+from ahead_ldp.estimates import quantiles
+from ahead_ldp.estimates.bands import reach
 from tools import golden
 
 HERE = Path(__file__).parent
 SETS = sorted(path.parent for path in HERE.glob("*/estimates"))
 TOLERANCE = 1e-9  # of every answer: what the project promises between environments
 ROUNDED = 2e-3  # screens are told to three places
-# Another processor moved errors by up to 7e-9 when these files were written and, through the signs of eigenvectors,
-# the draws behind simultaneous intervals: their critical value is a quantile of 1,000 draws, known to a few per cent.
-LESS_EXACT = {"simultaneous": 0.02, "critical": 0.1, "error": 1e-7, "low": 1e-7, "high": 1e-7, "ask_90": 0.02}
-LESS_EXACT |= {"ci95": 1e-7, "mean": 1e-7}
+# Another processor moved errors by up to 7e-9 when these files were written. It also moved the draws behind some
+# simultaneous intervals, which rested on the signs of eigenvectors then. A critical value is the 95 % quantile of the
+# largest of several errors in 1,000 draws. Its standard error is sqrt(0.05 * 0.95 / 1000) over the density there, at
+# most 2.4 % of it, so two such values differ with a standard error of 3.4 %: three of them are allowed.
+CRITICAL = 0.1
+LESS_EXACT = {"critical": CRITICAL, "error": 1e-7, "low": 1e-7, "high": 1e-7, "ask_90": 1e-7, "ci95": 1e-7}
+LESS_EXACT |= {"mean": 1e-7}
 # The critical values of these rested on an error of 1e-16 of the whole domain, which is known: it no longer counts.
 RESTATED = ("sw", "privnud")
+# 2.5 mended a sign in the binomial sampler (numpy#31238): one draw in many thousands and all after it are others.
+ANOTHER_NUMPY = "another NumPy may draw other numbers from a seed"
 ELSEWHERE = {"environment", "run"}  # where and with what something was computed
 TIMES = {"opened_at", "closes_at"}
-SERVICE = pytest.mark.xdist_group("golden service")
 
 
 def read_lines(path):
@@ -66,8 +73,7 @@ def differences(found, kept, without=frozenset(), at=""):
             return [f"{at}: {len(found)} entries instead of {len(kept)}"]
         pairs = enumerate(zip(found, kept, strict=True))
         return [line for i, (a, b) in pairs for line in differences(a, b, without, f"{at}/{i}")]
-    drawn = float | int if "simultaneous" in at else float  # whole numbers otherwise agree exactly
-    numbers = isinstance(found, float | int) and isinstance(kept, drawn) and not isinstance(found, bool)
+    numbers = isinstance(found, float | int) and isinstance(kept, float) and not isinstance(found, bool)
     if found == kept or (numbers and abs(found - kept) <= tolerance(at) * max(1.0, abs(kept))):
         return []
     return [f"{at}: {found!r} instead of {kept!r}"]
@@ -107,7 +113,7 @@ def test_there_is_a_set_and_it_has_every_method_of_its_time():
 
 
 @pytest.mark.parametrize(("line", "answers"), CASES)
-def test_a_saved_estimate_means_the_same(line, answers, tmp_path):
+def test_a_saved_estimate_means_the_same(line, answers, tmp_path, monkeypatch):
     assert hashlib.sha256(line.removesuffix(b"\n")).hexdigest() == answers["record"]
     (tmp_path / "kept.json").write_bytes(line)
     estimate = ahead_ldp.load(tmp_path / "kept.json")
@@ -116,10 +122,37 @@ def test_a_saved_estimate_means_the_same(line, answers, tmp_path):
     asked = [{entry["group"]: entry["tally"]["question"] for entry in wave} for wave in again["waves"]]
     assert asked == answers["questions"]
     assert record_differences(again, json.loads(line)) == []
-    told = differences(golden.told(estimate, answers["case"]["shape"]), answers["told"])
+    shape, kept = answers["case"]["shape"], answers["told"]
+    told = differences(golden.told(estimate, shape), kept)
     if answers["case"]["method"] in RESTATED:
         told = [line for line in told if "simultaneous" not in line and "critical" not in line]
-    assert told == []
+    assert [line for line in told if "simultaneous" not in line] == []
+    if told:  # other draws
+        narrower, wider = (told_with(estimate, shape, times, monkeypatch) for times in (1 - CRITICAL, 1 + CRITICAL))
+        assert not_between(narrower, wider, kept) == []
+
+
+def told_with(estimate, shape, times, monkeypatch):
+    """What an estimate tells if the critical values of its simultaneous intervals are other ones by this factor."""
+
+    def scaled(level, spread, joint):
+        constant, rule = reach(level, spread, joint)
+        return constant * (1.0 if spread is None else times), rule
+
+    with monkeypatch.context() as patch:
+        for module in (answers_module, quantiles):
+            patch.setattr(module, "reach", scaled)
+        return golden.told(estimate, shape)
+
+
+def not_between(narrower, wider, kept, at=""):
+    """Places where the ends of kept simultaneous intervals are not between those of a narrower and a wider one."""
+    if isinstance(kept, dict):
+        return [x for k in kept for x in not_between(narrower[k], wider[k], kept[k], f"{at}/{k}")]
+    if "simultaneous" not in at:
+        return []
+    inner, outer = (narrower, wider) if at.endswith("high") else (wider, narrower)
+    return [f"{at}/{i}: {k}" for i, k in enumerate(kept) if not inner[i] <= k <= outer[i]]
 
 
 SEEDED = [case for case in CASES if case.values[1]["case"]["shape"] in ("one", "mixed")]
@@ -129,7 +162,7 @@ SEEDED = [case for case in CASES if case.values[1]["case"]["shape"] in ("one", "
 def test_a_seed_gives_the_same_estimate(line, answers, tmp_path):
     record = json.loads(line)
     if f"NumPy {np.__version__}," not in record["environment"]:
-        pytest.skip("another NumPy may draw other numbers from a seed")
+        pytest.skip(ANOTHER_NUMPY)
     golden.simulated(golden.Case(**answers["case"])).save(tmp_path / "estimate.json")
     assert record_differences(json.loads((tmp_path / "estimate.json").read_bytes()), record) == []
 
@@ -225,7 +258,6 @@ def told_differences(found, expected, without=frozenset()):
     return lines
 
 
-@SERVICE
 def test_an_open_campaign_goes_on(service, kept, tmp_path):
     """The server says what it said, takes the report that a device kept, closes the wave, and asks what it asked."""
     folder, server, about = service
@@ -245,7 +277,6 @@ def test_an_open_campaign_goes_on(service, kept, tmp_path):
     assert all(check["matched"] for check in said_json("audit", f"{server.url}/v1/campaigns/{name}")["checks"])
 
 
-@SERVICE
 @pytest.mark.parametrize("key", ["finished", "draft"])
 def test_a_campaign_that_waits_or_has_ended_is_shown(service, kept, key):
     _, server, about = service
@@ -253,13 +284,11 @@ def test_a_campaign_that_waits_or_has_ended_is_shown(service, kept, key):
     assert told_differences(golden.shown(server, about["campaigns"][key], about["asked"].get(key)), expected) == []
 
 
-@SERVICE
 def test_the_events_are_still_the_beginning_of_the_chain(service):
     _, server, about = service
     assert server.get("/events")[: len(about["events"])] == about["events"]
 
 
-@SERVICE
 def test_a_finished_campaign_is_exported_and_recounted(service, kept, tmp_path):
     _, server, about = service
     name, out = about["campaigns"]["finished"], tmp_path / "exported"
@@ -270,7 +299,6 @@ def test_a_finished_campaign_is_exported_and_recounted(service, kept, tmp_path):
     assert {(t.pop("wave"), t.pop("group")): t for t in counted} == expected
 
 
-@SERVICE
 def test_an_enrolled_person_gets_a_token_and_answers(service, kept, tmp_path):
     folder, server, about = service
     name = about["campaigns"]["tokens"]
@@ -288,7 +316,6 @@ def test_an_enrolled_person_gets_a_token_and_answers(service, kept, tmp_path):
     assert (results["state"], results["people"]) == ("finished", about["office"]["used"] + 1)
 
 
-@SERVICE
 def test_a_backup_is_restored(service, tmp_path):
     """As a new epoch: what was kept goes on, what had ended is whole."""
     folder, _, about = service
@@ -308,6 +335,8 @@ def test_a_backup_is_restored(service, tmp_path):
 
 @pytest.mark.parametrize("name", golden.PROGRAMS)
 def test_a_program_prints_the_same(kept, name, monkeypatch):
+    if name != "methods" and golden.read_json(kept / "machine.json")["numpy"] != np.__version__:
+        pytest.skip(ANOTHER_NUMPY)
     monkeypatch.chdir(kept / "programs")
     expected = golden.read_json(kept / f"programs/{name}.json")
     printed = golden.without_clock(said_json(*expected["words"]))

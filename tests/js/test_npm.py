@@ -17,7 +17,6 @@ from tools import system
 JS = Path(__file__).resolve().parent.parent.parent / "js"
 SERVED = JS.parent / "src" / "ahead_ldp" / "service" / "dashboard" / "static" / "participant.js"
 LARGEST = 10_000  # bytes of the client, gzipped
-pytestmark = pytest.mark.xdist_group("npm")  # one build for all
 
 
 @pytest.fixture(scope="module")

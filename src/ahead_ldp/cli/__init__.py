@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any
 
 import typer
@@ -51,6 +50,8 @@ def _refuse(message: str) -> int:
 
 def _remedy(module: str) -> str:
     """Which extras bring a package that is missing, by what the installed package says that it requires."""
+    from importlib import metadata  # slow to load, and needed here alone
+
     top = module.partition(".")[0]
     package = _BROUGHT_BY.get(top, top.replace("_", "-"))
     required = re.compile(rf"{re.escape(package)}\b(?!-).*extra == ['\"](?!dev)(.+)['\"]")

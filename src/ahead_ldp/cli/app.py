@@ -7,11 +7,10 @@ below. What such a file imports of ours is loaded when the command runs (``later
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from ahead_ldp.cli import later, options
@@ -47,19 +46,24 @@ class _Program(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands: Any = dict.fromkeys(COMMANDS)  # for the suggestions after a slip
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Their names, in the order of the table."""
-        return list(COMMANDS)
+        self.commands: Any = dict.fromkeys(COMMANDS)  # their names, in order, and for the suggestions after a slip
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command, from its file; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        with later.put_off():
-            command = getattr(later.real(f"ahead_ldp.cli.{COMMANDS[cmd_name]}"), cmd_name)
+        command = _from_file(cmd_name)
         return get_command(command if isinstance(command, typer.Typer) else options.group(None, command))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list in the help: what each says of itself. Their options are not looked at, which takes longer."""
+        said = {n: c.info.help if isinstance(c := _from_file(n), typer.Typer) else c.__doc__ for n in COMMANDS}
+        TyperGroup(commands={n: TyperCommand(n, help=text) for n, text in said.items()}).format_commands(ctx, formatter)
+
+
+def _from_file(name: str) -> Any:  # a function, or a group of them
+    with later.put_off():
+        return getattr(later.real(f"ahead_ldp.cli.{COMMANDS[name]}"), name)
 
 
 app = typer.Typer(
@@ -73,6 +77,8 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from importlib import metadata  # slow to load, and needed here alone
+
         print(metadata.version("ahead-ldp"))
         raise typer.Exit
 

@@ -80,4 +80,5 @@ def _root(correlation: Floats) -> Floats:
         return np.asarray(np.linalg.cholesky(correlation + _TRACE * np.eye(len(correlation))), np.float64)
     except np.linalg.LinAlgError:  # not quite a covariance: keep what is
         values, vectors = np.linalg.eigh(correlation)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), np.float64)
+        # The symmetric root: others depend on the signs of the eigenvectors, and those on the machine.
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T, np.float64)

@@ -184,12 +184,20 @@ def test_two_attributes_beat_ahead_and_hdg_at_every_correlation(r, epsilon):
     assert mine < error(task, HDG.strong(epsilon=epsilon, users=500_000)) / 2
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.5])
-def test_rough_dependence_is_no_worse_than_with_ahead(epsilon):
+@pytest.mark.parametrize(
+    ("epsilon", "beside_ahead", "beside_hdg"),
+    [(0.5, Recorded(0.778, 0.038), Recorded(0.419, 0.016)), (1.5, Recorded(0.768, 0.036), Recorded(0.231, 0.0097))],
+)
+def test_rough_dependence_is_no_worse_than_with_ahead(epsilon, beside_ahead, beside_hdg):
+    """Three quarters of AHEAD's error and less than half of HDG's, recorded over 60 other seeds."""
     task = prices_task(400_000)
-    mine = error(task, Fused(epsilon=epsilon), 4)
-    assert mine < error(task, AHEAD.paper(epsilon), 4)
-    assert mine < error(task, HDG.strong(epsilon=epsilon, users=400_000), 4) / 2
+
+    def errors(mechanism):
+        return [run_trial(task, mechanism, np.random.default_rng([4, k])).mse for k in range(6)]
+
+    mine = errors(Fused(epsilon=epsilon))
+    beside_ahead.check_ratio(mine, errors(AHEAD.paper(epsilon)))
+    beside_hdg.check_ratio(mine, errors(HDG.strong(epsilon=epsilon, users=400_000)))
 
 
 def test_three_attributes_beat_lle_and_hdg():

@@ -36,13 +36,6 @@ ARGUMENTS = [
 SHOTS = Path(__file__).resolve().parents[3] / "docs" / "img"
 
 
-def pytest_collection_modifyitems(items):
-    """One worker runs the browser."""
-    for item in items:
-        if "browser" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group("browser"))
-
-
 @dataclass
 class Site:
     """A running service, its tokens, and how campaigns are made on it."""

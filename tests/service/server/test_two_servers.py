@@ -7,13 +7,13 @@ import pytest
 
 from ahead_ldp.service.store import open_store
 from tests.service.server.harness import FakeClock, ages, batch, bench_over, reports
-from tests.service.store.postgres_server import NoPostgres, PostgresServer
+from tests.service.store.postgres_server import NoPostgres, PostgresServer, quick_folder
 
 
 @pytest.fixture(scope="module")
 def postgres():
     try:
-        server = PostgresServer()
+        server = PostgresServer(quick_folder())
     except NoPostgres as reason:
         pytest.skip(str(reason))
     yield server

@@ -3,7 +3,7 @@
 import pytest
 
 from ahead_ldp.service.store import open_store
-from tests.service.store.postgres_server import NoPostgres, PostgresServer
+from tests.service.store.postgres_server import NoPostgres, PostgresServer, quick_folder
 
 STORES = ("sqlite", "postgres")
 
@@ -12,7 +12,7 @@ STORES = ("sqlite", "postgres")
 def postgres():
     """A running PostgreSQL; it is stopped and removed at the end."""
     try:
-        server = PostgresServer()
+        server = PostgresServer(quick_folder())
     except NoPostgres as reason:
         pytest.skip(str(reason))
     yield server

@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -69,10 +70,9 @@ def missing(image, folder, wanted, state="open"):
     for name, content in image.items():
         (folder / name).write_bytes(content)
     try:
-        store = SQLiteStore(folder / "store.db")
-        found = stored(store)
-        moved = [wave.state for wave in store.waves(CAMPAIGN)] != [state]
-        store.close()
+        with closing(SQLiteStore(folder / "store.db")) as store:
+            found = stored(store)
+            moved = [wave.state for wave in store.waves(CAMPAIGN)] != [state]
     except (StoreError, sqlite3.Error):  # nothing can be read
         return len(wanted)
     finally:

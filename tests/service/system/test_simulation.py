@@ -6,12 +6,15 @@
 import asyncio
 import itertools
 import random
+import tempfile
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from ahead_ldp.service.store import Chunk, Outcome, Withdrawal
 from tests.service.store.conftest import STORES
+from tests.service.store.postgres_server import quick_folder
 from tests.service.system.bookkeeping import Violation
 from tests.service.system.simulation import Simulation
 from tests.service.system.worlds import AppWorld
@@ -51,24 +54,31 @@ def files(folder):
     return named
 
 
+@pytest.fixture
+def folder():
+    """Where lives keep their files: in them processes die, not machines."""
+    with tempfile.TemporaryDirectory(dir=quick_folder()) as made:
+        yield Path(made)
+
+
 @pytest.fixture(params=STORES)
-def named(request, tmp_path):
+def named(request, folder):
     """A function that names a new store."""
-    return files(tmp_path) if request.param == "sqlite" else request.getfixturevalue("postgres").new_database
+    return files(folder) if request.param == "sqlite" else request.getfixturevalue("postgres").new_database
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_lives_hold_what_is_promised(part, named, tmp_path, quiet):
+def test_lives_hold_what_is_promised(part, named, folder, quiet):
     seeds = range(part, LIVES, PARTS)
-    operations = sum(sum(life(seed, tmp_path, named).done.values()) for seed in seeds)
+    operations = sum(sum(life(seed, folder, named).done.values()) for seed in seeds)
     assert operations == len(seeds) * OPERATIONS
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("part", range(PARTS))
-def test_many_new_lives_hold_what_is_promised(part, named, tmp_path, quiet):
+def test_many_new_lives_hold_what_is_promised(part, named, folder, quiet):
     seeds = [random.randrange(2**32) for _ in range(SOAK_LIVES // PARTS)]
-    operations = sum(sum(life(seed, tmp_path, named).done.values()) for seed in seeds)
+    operations = sum(sum(life(seed, folder, named).done.values()) for seed in seeds)
     assert operations == len(seeds) * OPERATIONS
 
 
@@ -134,14 +144,14 @@ class Exchanging(Mutant):
 
 
 @pytest.mark.parametrize("mutant", [Forgetful, Early, Double, Trusting, Keeping, Exchanging])
-def test_a_broken_store_is_found(mutant, tmp_path, quiet):
+def test_a_broken_store_is_found(mutant, folder, quiet):
     """Each breaks one promise; the lives that the whole store passes must see it."""
-    folders = [tmp_path / str(seed) for seed in range(10)]
 
     def some_lives():
-        for seed, folder in enumerate(folders):
-            folder.mkdir()
-            life(seed, folder, files(folder), 150, mutant)
+        for seed in range(10):
+            own = folder / str(seed)
+            own.mkdir()
+            life(seed, own, files(own), 150, mutant)
 
     with pytest.raises(Violation):
         some_lives()

@@ -115,11 +115,9 @@ def fit_pairs(
 def fit_blocks(
     start: Floats, blocks: Mapping[Pair, Floats], sweeps: int = 20, tolerance: float = 1e-7
 ) -> Floats:  # (n, 2, ..., 2), pair -> (n, 2, 2); index 0 is inside
-    """In/out cells of many queries with the pairs' in/out answers, from the given start."""
-    shape = start.shape[1:]
-    even = start / start.sum(axis=tuple(range(1, start.ndim)), keepdims=True)
-    constraints = [(Slabs.kept(shape, pair), wanted) for pair, wanted in blocks.items()]
-    return proportional_fit(even, constraints, sweeps, tolerance, normalised=False, misfit=_largest)
+    """In/out cells of many queries with the pairs' in/out answers, from the given start, whose scale is free."""
+    constraints = [(Slabs.kept(start.shape[1:], pair), wanted) for pair, wanted in blocks.items()]
+    return proportional_fit(start, constraints, sweeps, tolerance, normalised=False, misfit=_largest)
 
 
 def all_in_slopes(cells: Floats) -> tuple[Floats, Floats]:  # (n, 2, ..., 2) -> (n, q), (n, pairs)

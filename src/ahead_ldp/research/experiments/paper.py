@@ -88,11 +88,11 @@ QUICK = Sizes(
     domains=(32, 256, 2048),
     skews={"gaussian": (0.0, 0.9), "laplacian": (0.0, 2.0)},
     skew_users=(100_000, 10 * MILLION),
-    pairs=(64, 128),
-    users_2=MILLION,
+    pairs=(32, 64),
+    users_2=200_000,
     users_m=(20_000, 100_000),
     dimensions=(3, 5),
-    side=16,
+    side=8,
     most_real=150_000,
 )
 
