@@ -105,7 +105,7 @@ def test_one_address_is_limited_and_not_remembered():
     clock.pass_(1)
     assert [limit.allows(ADDRESS) for _ in range(3)] == [True, True, False]
     first = set(limit._buckets)
-    assert all(len(name) == 8 and name not in ADDRESS.encode() for name in first)
+    assert all(type(name) is int for name in first)  # hashes
     clock.pass_(1000)
     assert limit.allows(ADDRESS)
     assert not first & set(limit._buckets)  # under a new key

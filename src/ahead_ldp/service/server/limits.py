@@ -5,7 +5,6 @@ Addresses live in memory only, under a key that changes, and are never logged.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -39,7 +38,7 @@ class RateLimit:
 
     def _forget(self, now: float) -> None:
         self._key, self._since = os.urandom(16), now
-        self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()  # hash of the address -> tokens, when
+        self._buckets: OrderedDict[int, tuple[float, float]] = OrderedDict()  # hash of the address -> tokens, when
 
     def allows(self, address: str) -> bool:
         """Whether a request of this address may go on now."""
@@ -48,7 +47,7 @@ class RateLimit:
         now = self.monotonic()
         if now - self._since > _FORGET_S:
             self._forget(now)
-        name = hashlib.blake2b(_network(address), key=self._key, digest_size=8).digest()
+        name = hash((self._key, _network(address)))  # Python's own is keyed by the process, too, and costs least
         tokens, when = self._buckets.pop(name, (self.burst, now))
         tokens = min(self.burst, tokens + self.rate * (now - when))
         self._buckets[name] = (max(tokens - 1.0, 0.0), now)
@@ -70,14 +69,14 @@ class RateLimit:
             raise Problem("too_many_requests")
 
 
-def _network(address: str) -> bytes:
+def _network(address: str) -> str | bytes:
     """What one peer can choose among: of an IPv6 address the first 64 bits, else the whole address."""
     if ":" not in address:
-        return address.encode()
+        return address
     try:
         return IPv6Address(address.partition("%")[0]).packed[:8]
     except ValueError:
-        return address.encode()
+        return address
 
 
 def check_length(scope: Scope, largest: int) -> None:
