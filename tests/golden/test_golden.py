@@ -239,6 +239,7 @@ def service(kept, tmp_path_factory):
     """A copy of the store, served by today's program; its folder, its server and what is known about it."""
     folder = tmp_path_factory.mktemp("service")
     golden.unpack(kept / "service/files.tar.gz", folder)
+    said("store", "migrate", folder / "store.db")
     token = said("token", "--role", "operator", "--name", "reader", "--set", f"store={folder / 'store.db'}").strip()
     with golden.serving(folder, "store.db", token) as server:
         yield folder, server, golden.read_json(kept / "service/about.json")
