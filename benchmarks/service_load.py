@@ -25,6 +25,7 @@ from benchmarks.measuring import ONE_THREAD, ROOT
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ANSWER = b'{"accepted":1,"refused":[]}'
+_ONE_ADDRESS = {"rate_per_s": 1e6, "rate_burst": 10**6}  # the limit is on, and all requests come from one address
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def cpu_of(pid: int) -> float:
 def running(cells: int, store: str | None = None, token: object = None) -> Iterator[Running]:
     """A server over a new store, until the block ends. ``token`` is a campaign's, for the tiers that have one."""
     with tempfile.TemporaryDirectory() as folder:
-        flags = {"port": 0, "store": store or f"{folder}/bench.db", "keys": f"{folder}/keys", "closer_interval_s": 0}
+        own = {"store": store or f"{folder}/bench.db", "keys": f"{folder}/keys"}
+        flags = {"port": 0, **own, "closer_interval_s": 0, **_ONE_ADDRESS}
         words = [word for name, value in flags.items() for word in ("--set", f"{name}={value}")]
         with _process("-m", "ahead_ldp", "serve", "--init", *words) as process:
             assert process.stdout is not None
@@ -100,10 +102,8 @@ def _port(process: subprocess.Popen[str]) -> int:
 
 def serve_empty() -> None:
     """Run the empty application with the settings of the real server until the process is ended."""
-    import uvicorn
-
     from ahead_ldp.service.campaigns import logs
-    from ahead_ldp.service.server.embedded import LoggingServer
+    from ahead_ldp.service.edge.server import Server
 
     plain = [(b"content-type", b"application/json"), (b"content-length", str(len(_ANSWER)).encode())]
     start = {"type": "http.response.start", "status": 200, "headers": plain}
@@ -114,10 +114,7 @@ def serve_empty() -> None:
         await send({"type": "http.response.body", "body": _ANSWER})
 
     logs.configure("info")
-    LoggingServer(
-        uvicorn.Config(app, port=0, log_config=None, access_log=False, server_header=False, proxy_headers=False,
-                       timeout_keep_alive=30, lifespan="off", ws="none")
-    ).run()  # fmt: skip
+    Server(app, "127.0.0.1", 0).run()
 
 
 def _opened(url: str, pid: int, operator: str, cells: int, token: object) -> Running:

@@ -68,6 +68,9 @@ export interface Outcome {
   replaced?: string[];
 }
 
+/** How long a report may wait before a deadline shortens the wait. */
+const USUAL_JITTER_SECONDS = 30;
+
 /** Who signs a token's message, or a blinded one, for this person. */
 export type Signer = (message: Uint8Array) => Promise<Uint8Array>;
 
@@ -269,8 +272,9 @@ export class Client {
   /** A random moment soon, so that the time of arrival says little about when the person was there. */
   #notBefore(offer: Offer): number {
     const now = this.#now();
-    const room = Math.min(this.#options.jitterSeconds ?? 0, ((offer.closesAt ?? Infinity) - now) / 2);
-    return now + Number(below(BigInt(Math.floor(Math.max(room, 0)) + 1), new SystemWords(), 32));
+    const half = ((offer.closesAt ?? Infinity) - now) / 2; // a deadline that the server made up must not end the wait
+    const room = Math.min(this.#options.jitterSeconds ?? 0, Math.max(half, USUAL_JITTER_SECONDS));
+    return now + Number(below(BigInt(Math.floor(room) + 1), new SystemWords(), 32));
   }
 
   #now(): number {

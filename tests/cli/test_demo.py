@@ -2,13 +2,13 @@
 
 import re
 import urllib.request
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 
 from ahead_ldp import simulate
 from ahead_ldp.cli import demo, main, sampletown
-from ahead_ldp.service.dashboard.login import COOKIE
 
 PEOPLE = 3000
 
@@ -56,8 +56,9 @@ def test_a_kept_demo_shows_the_finished_campaign_to_the_analyst(tmp_path, capsys
     pages = []
 
     def look_and_leave(address, token):
-        request = urllib.request.Request(address, headers={"Cookie": f"{COOKIE}={token}"})
-        with urllib.request.urlopen(request) as answer:
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        browser.open(address.partition("/campaigns/")[0] + "/login", urlencode({"token": token}).encode()).close()
+        with browser.open(address) as answer:
             pages.append(answer.read().decode())
         raise KeyboardInterrupt
 

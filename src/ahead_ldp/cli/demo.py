@@ -60,7 +60,7 @@ def demo(
     salaries = sampletown.synthetic_salaries(people)
     print(f"Synthetic salaries, log-normal with heaping, {people:,} people.")
     logs.LOGGER.setLevel("WARNING")
-    settings = config.Settings(port=0, closer_interval_s=0.2)
+    settings = config.Settings(port=0, closer_interval_s=0.2, **config.NO_RATES)
     with (
         tempfile.TemporaryDirectory() as folder,
         contextlib.closing(stores.open_store(f"{folder}/demo.db", keys=f"{folder}/keys")) as store,

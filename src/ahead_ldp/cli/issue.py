@@ -9,6 +9,8 @@ from typing import Annotated
 from ahead_ldp.cli.options import File, Texts, argument, group, option
 from ahead_ldp.cli.printing import Shown, note
 from ahead_ldp.service import issuer
+from ahead_ldp.service.campaigns import logs
+from ahead_ldp.service.edge import server
 
 Office = Annotated[Path, argument("DIR", "Where the issuer keeps its key.")]
 
@@ -65,12 +67,10 @@ def serve(
     ] = None,
 ) -> None:
     """Sign for enrolled people, in a process of its own."""
-    import uvicorn
-
     app = issuer.make_app(issuer.Office.open(directory), allowed_origin or [])
     note(f"issuing at http://{host}:{port}; put a proxy with TLS in front of it")
-    # No access log: it would say who came when.
-    uvicorn.run(app, host=host, port=port, access_log=False, log_level="warning", server_header=False, lifespan="off")
+    logs.configure("warning")  # failures, and never who came when
+    server.Server(app, host, port).run()
 
 
 issue = group("Issue tokens: one for every enrolled person.", create, enrol, key, status, serve)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from ahead_ldp.service import store as stores
 from ahead_ldp.service.campaigns import logs, problems
 from ahead_ldp.service.server import app, auth, config, embedded, service
 
-FIRST = "first"
+FIRST, FIRST_S = "first", 86_400  # the first operator's token: its name, and how long it is valid
+_DAY_S, _MOST_DAYS = 86_400, 36_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def serve(
     *,
     given: Given,
     init: Annotated[
-        bool, flag("--init", "Make the first operator's token and print it, once, before serving.")
+        bool, flag("--init", "Make the first operator's token, valid for a day, and print it before serving.")
     ] = False,
     migrate: Annotated[bool, flag("--migrate", "Bring an older store up to this version.")] = False,
     show: Annotated[bool, flag("--settings", "Print every setting and stop.")] = False,
@@ -54,22 +54,22 @@ def serve(
         return
     settings = given.settings()
     with _opened(settings, migrate) as store:
-        if init and not store.role_tokens():
-            print(service.Service(store, settings).add_token(auth.Role.OPERATOR, FIRST), flush=True)
-            printing.note("the operator's token, printed once: keep it")
-        logs.configure(settings.log_level)
-        for name in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has stopped
-            signal.signal(name, lambda *_: None)
         served = app.create_app(store, settings)
+        if init and not store.role_tokens():
+            print(served.service.add_token(auth.Role.OPERATOR, FIRST, FIRST_S), flush=True)
+            printing.note("the operator's token, printed once and valid for a day: make one of your own with it")
+        logs.configure(settings.log_level)
+        served.service.note_settings()
         served.pages = dashboard.make_pages(served.service)
         embedded.make_server(served, settings).run()
 
 
 def token(
     *,
-    role: Annotated[str, option("--role", "ROLE", "operator or analyst.")],
+    role: Annotated[str, option("--role", "ROLE", "operator, analyst or monitor.")],
     name: Annotated[str, option("--name", "NAME", "How the token is called when it is revoked.")],
     given: Given,
+    days: Annotated[int, option("--days", "N", "How long it is valid.")] = 365,
     revoke: Annotated[bool, flag("--revoke", "Revoke the token of this name.")] = False,
 ) -> None:
     """Make or revoke a token, on the machine of the store.
@@ -78,15 +78,17 @@ def token(
     """
     if role not in tuple(auth.Role):
         raise ValueError(f"expected --role to be one of {', '.join(auth.Role)}, got {role!r}")
+    if not 1 <= days <= _MOST_DAYS:
+        raise ValueError(f"expected --days in 1..{_MOST_DAYS}, got {days}")
     settings = given.settings()
     with _opened(settings) as store:
         tokens = service.Service(store, settings)
         if not revoke:
             try:
-                print(tokens.add_token(role, name))
+                print(tokens.add_token(role, name, days * _DAY_S))
             except problems.Problem as problem:
                 raise ValueError(problem.detail) from None
-        elif not store.revoke_role_token(name, tokens.clock()):
+        elif not tokens.revoke_token(name):
             raise ValueError("expected the name of a token that is not revoked")
 
 

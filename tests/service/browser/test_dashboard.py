@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from ahead_ldp.service.dashboard.login import COOKIE
-from ahead_ldp.service.dashboard.rendering import HERE, Visitor
+from ahead_ldp.service.dashboard.rendering import HERE
+from ahead_ldp.service.server.sessions import sign_in as open_visit
+from ahead_ldp.service.server.sessions import visitor_of
 from tests.js.test_npm import JS
 from tests.needs import needed
 from tests.service.browser.conftest import SHOTS, ages, sign_in
@@ -272,10 +274,16 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def visit(site, role):
+    """Somebody who has signed in: the word of their forms, and their cookie."""
+    service = site.server.service
+    name = open_visit(service, site.tokens[role])
+    return visitor_of(service, name).csrf, f"{COOKIE}={name}"
+
+
 def test_forms_need_their_word_and_our_own_pages(site):
     name = site.campaign()
-    token = site.tokens["operator"]
-    word, cookie = Visitor(token, True).csrf, f"{COOKIE}={token}"
+    word, cookie = visit(site, "operator")
     path = f"/campaigns/{name}/do"
     for body, headers in (
         (b"action=void", {}),
@@ -294,15 +302,11 @@ def test_tokens_that_are_wrong_expired_or_of_another_role(site):
     for cookie in ("", f"{COOKIE}=ahead_nothing", f"{COOKIE}=%01"):
         status, headers, _ = call(site, f"/campaigns/{name}", Cookie=cookie)
         assert (status, headers["location"]) == (303, "/login")
-    analyst = site.tokens["analyst"]
-    word = Visitor(analyst, False).csrf
-    assert call(site, "/new", Cookie=f"{COOKIE}={analyst}")[0] == 403
-    assert (
-        call(site, f"/campaigns/{name}/do", f"action=void&csrf={word}".encode(), Cookie=f"{COOKIE}={analyst}")[0] == 403
-    )
-    token = site.server.service.add_token("operator", "short", 1)
-    site.server.service.clock = lambda: 2**40
-    assert call(site, "/", Cookie=f"{COOKIE}={token}")[0] == 303
+    word, cookie = visit(site, "analyst")
+    assert call(site, "/new", Cookie=cookie)[0] == 403
+    assert call(site, f"/campaigns/{name}/do", f"action=void&csrf={word}".encode(), Cookie=cookie)[0] == 403
+    for token in site.tokens.values():  # a token is no id of a visit
+        assert call(site, "/", Cookie=f"{COOKIE}={token}")[0] == 303
     status, _, body = call(site, "/login", b"token=ahead_secretsecret")
     assert status == 401
     assert "secretsecret" not in body
@@ -319,7 +323,7 @@ def test_names_cannot_inject(site):
     bad = "<script>alert(1)</script>"
     name = site.campaign(["<i>age</i>=integer,0,9"], title=bad, purpose=bad)
     for path in ("/", f"/campaigns/{name}", f"/campaigns/{name}/results"):
-        page = call(site, path, Cookie=f"{COOKIE}={site.tokens['operator']}")[2]
+        page = call(site, path, Cookie=visit(site, "operator")[1])[2]
         assert bad not in page
         assert "<i>age" not in page
         assert "&lt;script&gt;" in page
@@ -329,7 +333,7 @@ def test_names_cannot_inject(site):
     "path", ["/campaigns/zz", f"/campaigns/{'0' * 64}", f"/campaigns/{'0' * 64}/results", "/c/<b>"]
 )
 def test_what_does_not_exist_is_said_plainly(site, path):
-    status, _, page = call(site, path.replace("<", "%3C"), Cookie=f"{COOKIE}={site.tokens['operator']}")
+    status, _, page = call(site, path.replace("<", "%3C"), Cookie=visit(site, "operator")[1])
     assert status in (400, 404)
     assert "Traceback" not in page
     assert "<b>" not in page

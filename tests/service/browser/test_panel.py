@@ -2,12 +2,10 @@
 
 import json
 import socket
-import threading
-import time
 
 import pytest
-import uvicorn
 
+from ahead_ldp.service.edge.server import Server
 from ahead_ldp.service.issuer import Office, make_app
 from tests.service.browser.conftest import running, stored
 from tests.service.browser.test_embedding import FETCH
@@ -66,15 +64,12 @@ def invited(tmp_path, office):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     app = make_app(office, [f"http://127.0.0.1:{port}"])
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    issuer = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server = Server(app, "127.0.0.1", 0)
+    thread = server.start_thread()
+    issuer = f"http://127.0.0.1:{server.port}"
     with running(tmp_path, port=port, issuer=issuer) as site:
         yield site, issuer
-    server.should_exit = True
+    server.ask_to_stop()
     thread.join()
 
 

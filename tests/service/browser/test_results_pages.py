@@ -13,8 +13,8 @@ from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.schema.attributes import parse_attribute
 from ahead_ldp.service.dashboard import charts, make_pages, results
 from ahead_ldp.service.dashboard.login import COOKIE
-from ahead_ldp.service.dashboard.rendering import Visitor
 from ahead_ldp.service.dashboard.results import PICKED_NOTE, choices
+from ahead_ldp.service.server.sessions import sign_in, visitor_of
 from tests.service.server.harness import bench
 
 ONE = ["age=integer,0,15"]
@@ -28,8 +28,13 @@ def service(tmp_path):
         yield made
 
 
+def cookie(service, token):
+    """The header of somebody who has signed in."""
+    return {"cookie": f"{COOKIE}={sign_in(service.service, token)}"}
+
+
 def look(service, path):
-    answer = service.client.get(path, headers={"cookie": f"{COOKIE}={service.analyst}"})
+    answer = service.client.get(path, headers=cookie(service, service.analyst))
     assert answer.status_code == 200, (path, answer.text)
     return answer.text
 
@@ -94,14 +99,14 @@ def test_results_of_every_method_are_drawn(service, method):
     look(service, f"/campaigns/{name}")
     for form in ("csv", "svg"):
         answer = service.client.get(
-            f"/campaigns/{name}/download?attribute=age&format={form}", headers={"cookie": f"{COOKIE}={service.analyst}"}
+            f"/campaigns/{name}/download?attribute=age&format={form}", headers=cookie(service, service.analyst)
         )
         assert answer.status_code == 200
 
 
 def test_a_method_that_asks_nobody_is_not_offered(service):
     """The uniform guess is for comparisons: a campaign of it has no group, and the service refuses it."""
-    page = service.client.get("/new", headers={"cookie": f"{COOKIE}={service.operator}"}).text
+    page = service.client.get("/new", headers=cookie(service, service.operator)).text
     assert sorted(re.findall(r'<option value="(\w+)" >', page))[:2] == ["adaptive", "ahead"]
     assert '"uni"' not in page
 
@@ -120,7 +125,7 @@ def test_many_attributes_are_drawn_when_they_are_looked_at(service):
     chosen = look(service, f"/campaigns/{name}/results?across=town&up=a3")
     assert 'data-attribute="town" data-codes="12" data-down="a3" data-down-codes="16"' in chosen
     assert "nonsense" not in look(service, f"/campaigns/{name}/results?across=nonsense&up=a3")
-    headers = {"cookie": f"{COOKIE}={service.analyst}"}
+    headers = cookie(service, service.analyst)
     for wrong in ("name=zz", "name=a0&piece=zz", "name=town&piece=cumulative", "name=town&piece=quantiles"):
         assert service.client.get(f"/campaigns/{name}/attribute?{wrong}", headers=headers).status_code == 404
 
@@ -237,8 +242,9 @@ def test_texts_of_the_page_are_those_of_the_library(service):
 
 
 def asked(service, name, **form):
-    headers = {"cookie": f"{COOKIE}={service.analyst}", "content-type": "application/x-www-form-urlencoded"}
-    body = urlencode({**form, "csrf": Visitor(service.analyst, False).csrf}).encode()
+    visit = sign_in(service.service, service.analyst)
+    headers = {"cookie": f"{COOKIE}={visit}", "content-type": "application/x-www-form-urlencoded"}
+    body = urlencode({**form, "csrf": visitor_of(service.service, visit).csrf}).encode()
     return service.client.post(f"/campaigns/{name}/ask", content=body, headers=headers).json()
 
 

@@ -14,7 +14,7 @@ from ahead_ldp.service.campaigns.lifecycle import SCREENS, Close, Extend, Wait, 
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.screening.screens import Screen, WaveScreens
 from ahead_ldp.service.server.app import create_app
-from ahead_ldp.service.server.config import Settings
+from ahead_ldp.service.server.config import NO_RATES, Settings
 from ahead_ldp.service.store import QuestionState, WaveRow, WaveState
 from tests.service.server.harness import ages, batch, bench, problem, refusals, reports
 
@@ -395,7 +395,7 @@ def test_a_closer_that_dies_anywhere_is_replaced_and_nothing_changes(tmp_path, p
                 service.app.jobs.run()
         assert dead
         service.clock.pass_(service.app.service.settings.lease_s + 1)
-        other = create_app(service.store, Settings(closer_interval_s=0.0), service.clock)
+        other = create_app(service.store, Settings(closer_interval_s=0.0, **NO_RATES), service.clock)
         other.round()
         assert [(r.n, r.state) for r in service.store.questions(campaign, 1)] == [(60, QuestionState.COUNTED)]
         assert service.state(campaign)["wave"] == 2

@@ -19,6 +19,7 @@ from ahead_ldp.service.campaigns import campaign as campaigns
 from ahead_ldp.service.campaigns import directory
 from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.dashboard.login import COOKIE
+from ahead_ldp.service.server.sessions import sign_in
 from ahead_ldp.service.store import WaveState
 from tests.service.server.harness import ages, bench, bench_over, problem
 
@@ -295,7 +296,7 @@ def test_an_upgrade_that_loses_a_method_raises_an_alarm_once(service, upgrade, m
             notice = get(new, campaign, "/progress").json()["notice"]
             assert "Reports are taken and counted all the same" in notice
             assert "finish the campaign here, on what was counted" in notice
-            cookie = {"cookie": f"{COOKIE}={new.operator}"}
+            cookie = {"cookie": f"{COOKIE}={sign_in(new.service, new.operator)}"}
             assert "finish the campaign here, on what" in new.client.get(f"/campaigns/{campaign}", headers=cookie).text
             assert "needs a decision" in new.client.get("/", headers=cookie).text
             page = new.client.get(f"/campaigns/{campaign}/results", headers=cookie).text

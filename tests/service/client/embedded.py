@@ -2,19 +2,16 @@
 
 import http.client
 import json
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.service.client import HttpTransport
+from ahead_ldp.service.edge.server import Server
 from ahead_ldp.service.issuer import Office, make_app
-from ahead_ldp.service.server.config import Settings
+from ahead_ldp.service.server.config import NO_RATES, Settings
 from ahead_ldp.service.server.embedded import Embedded, start
 from ahead_ldp.service.store import SQLiteStore
 
@@ -56,7 +53,7 @@ class Operator:
 @contextmanager
 def running(tmp_path: Path, **settings: Any) -> Iterator[tuple[Embedded, Operator, HttpTransport]]:
     store = SQLiteStore(tmp_path / "server.db")
-    with start(store, Settings(port=0, closer_interval_s=0.05, **settings)) as server:
+    with start(store, Settings(**{"port": 0, "closer_interval_s": 0.05, **NO_RATES, **settings})) as server:
         yield server, Operator(server), HttpTransport(server.url)
     store.close()
 
@@ -64,15 +61,10 @@ def running(tmp_path: Path, **settings: Any) -> Iterator[tuple[Embedded, Operato
 @contextmanager
 def issuing(office: Office) -> Iterator[str]:
     """The issuer in a thread of its own; its address."""
-    config = uvicorn.Config(make_app(office), port=0, log_config=None, access_log=False, lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    host, port = server.servers[0].sockets[0].getsockname()[:2]
+    server = Server(make_app(office), "127.0.0.1", 0)
+    thread = server.start_thread()
     try:
-        yield f"http://{host}:{port}"
+        yield f"http://127.0.0.1:{server.port}"
     finally:
-        server.should_exit = True
+        server.ask_to_stop()
         thread.join()

@@ -24,6 +24,7 @@ from ahead_ldp.service.client import (
     WithdrawalRefused,
     privacy_sentence,
 )
+from ahead_ldp.service.client.respondent import JITTER_S
 from tests.service.client.fake import KEY, FakeServer, InEveryCampaign, OfficeSigner, make_campaign, make_office, spent
 
 POLICY = OwnerPolicy("1", fields=InEveryCampaign({"pay": "salary"}))
@@ -186,6 +187,20 @@ def test_not_before_delays_and_stays_within_the_wave(ledger):
     now[0] = 1051.0
     assert [o.status for o in mine.flush()] in ([Status.ACKNOWLEDGED], [])
     assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("closes_at", [-(10**9), 0, 1000, 1001, 1020])
+def test_finding_19_a_deadline_that_the_server_makes_up_does_not_remove_the_jitter(closes_at):
+    found = []
+    server = walk_in()
+    server.closes_at = closes_at
+    for _ in range(40):
+        with Ledger(None) as ledger:
+            client(server, ledger, jitter_s=JITTER_S).answer(server.name, yes, value(1))
+            found.append(ledger.entry(server.name).not_before)
+    assert len(set(found)) > 15  # of 31 moments
+    assert min(found) >= 1000
+    assert max(found) <= 1000 + JITTER_S
 
 
 def test_jitter_is_spread():

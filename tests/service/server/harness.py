@@ -15,7 +15,7 @@ from ahead_ldp.device.frames import Header, Report, encode_batch
 from ahead_ldp.device.question import Policy, Question
 from ahead_ldp.device.tokens import pick_group
 from ahead_ldp.service.server.app import Application, create_app
-from ahead_ldp.service.server.config import Settings
+from ahead_ldp.service.server.config import NO_RATES, Settings
 from ahead_ldp.service.store import SQLiteStore
 from tests.service.server.asgi import AppClient
 
@@ -156,7 +156,7 @@ def bench_over(
 ) -> Iterator[Bench]:
     """A service over a store that the caller closes; ``names`` are those of its two tokens."""
     clock = clock or FakeClock()
-    app = create_app(store, Settings(**{"closer_interval_s": 0.0, "window_ms": 0.0, **settings}), clock)
+    app = create_app(store, Settings(**{"closer_interval_s": 0.0, "window_ms": 0.0, **NO_RATES, **settings}), clock)
     with AppClient(app) as client:
         yield Bench(app, client, clock, names)
 

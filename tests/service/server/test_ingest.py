@@ -225,7 +225,7 @@ def test_refusals_are_counted_by_reason(service, asked):
     service.app.round()
     assert service.store.counters(campaign) == {(1, "padding_not_zero"): 3}
     assert service.call("GET", f"/campaigns/{campaign}/progress").json()["refused"] == {"padding_not_zero": 3}
-    text = service.client.get("/metrics").text
+    text = service.client.get("/metrics", headers={"authorization": f"Bearer {service.operator}"}).text
     assert 'ahead_reports_refused_total{reason="padding_not_zero"} 3.0' in text
     service.app.round()
     assert service.store.counters(campaign) == {(1, "padding_not_zero"): 3}

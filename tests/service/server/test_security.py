@@ -4,11 +4,14 @@ import io
 import json
 import logging
 import os
+import re
+from dataclasses import replace
 
 import pytest
 
 from ahead_ldp.device.frames import Report
 from ahead_ldp.service.campaigns import logs
+from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.server.auth import bearer, new_token, token_hash
 from ahead_ldp.service.server.limits import RateLimit
 from tests.service.server.asgi import ADDRESS
@@ -75,8 +78,11 @@ def test_security_headers_are_everywhere(service):
 def test_health_readiness_and_metrics(service, monkeypatch):
     assert service.client.get("/v1/health").json() == {"status": "ok"}
     assert service.client.get("/v1/ready").json() == {"status": "ready", "epoch": 1}
-    assert "ahead_reports_accepted_total" in service.client.get("/metrics").text
+    monitor = {"authorization": f"Bearer {service.service.add_token('monitor', 'm')}"}
+    assert "ahead_reports_accepted_total" in service.client.get("/metrics", headers=monitor).text
     service.store.close()
+    assert service.client.get("/v1/ready").status_code == 200  # tried once a second, and said again until then
+    service.clock.pass_(1)
     answer = service.client.get("/v1/ready")
     assert (answer.status_code, problem(answer)) == (503, "unavailable")
     assert service.client.get("/v1/health").status_code == 200
@@ -99,7 +105,7 @@ def test_one_address_is_limited_and_not_remembered():
     clock.pass_(1)
     assert [limit.allows(ADDRESS) for _ in range(3)] == [True, True, False]
     first = set(limit._buckets)
-    assert all(len(name) == 8 and name not in ADDRESS.encode() for name in first)
+    assert all(type(name) is int for name in first)  # hashes
     clock.pass_(1000)
     assert limit.allows(ADDRESS)
     assert not first & set(limit._buckets)  # under a new key
@@ -138,7 +144,7 @@ def test_a_large_body_is_refused_on_every_route(tmp_path):
 def test_logs_have_no_bodies_tokens_addresses_or_messages(tmp_path):
     """Canaries go in wherever something can be sent; none comes out in the logs or stays in the database."""
     stream = io.StringIO()
-    saved = {name: logging.getLogger(name).handlers for name in (logs.LOGGER.name, "uvicorn.error")}
+    saved = {name: logging.getLogger(name).handlers for name in logs.LOGGERS}
     logs.configure("debug", stream)
     canary = "canary7c1f"
     try:
@@ -206,3 +212,174 @@ def test_unexpected_failures_are_problems(service, monkeypatch):
     answer = service.call("GET", "/campaigns")
     assert (answer.status_code, problem(answer)) == (500, "internal")
     assert "secret" not in answer.text
+
+
+# Limits, metrics, tokens and settings that the review found wanting
+
+
+def test_finding_19_rate_buckets_are_forgotten_one_by_one():
+    """A flood of other addresses used to reset everybody's bucket at once."""
+    limit = RateLimit(1.0, 2, FakeClock(0), most=1000)
+    assert [limit.allows(ADDRESS) for _ in range(3)] == [True, True, False]
+    for i in range(999):
+        limit.allows(f"10.0.{i // 250}.{i % 250}")
+    assert not limit.allows(ADDRESS)
+    for i in range(1500):
+        limit.allows(f"10.1.{i // 250}.{i % 250}")
+        assert not limit.allows(ADDRESS)  # used just now, so it is not the oldest
+    assert len(limit._buckets) == 1000
+
+
+def test_a_household_has_one_bucket_whatever_its_addresses():
+    limit = RateLimit(1.0, 2, FakeClock(0))
+    assert [limit.allows(f"2001:db8:1:2::{i:x}") for i in range(3)] == [True, True, False]
+    assert limit.allows("2001:db8:1:3::1")
+    assert [limit.allows("2001:db8::%eth0"), limit.allows("not:an:address")] == [True, True]
+
+
+def test_finding_19_metrics_are_for_monitors(service):
+    assert problem(service.client.get("/metrics")) == "unauthorized"
+    tokens = {role: service.service.add_token(role, f"{role}2") for role in ("operator", "analyst", "monitor")}
+    found = {
+        role: service.client.get("/metrics", headers={"authorization": f"Bearer {token}"}).status_code
+        for role, token in tokens.items()
+    }
+    assert found == {"operator": 200, "analyst": 403, "monitor": 200}
+    monitor = {"authorization": f"Bearer {tokens['monitor']}"}
+    for method, path in (("GET", "/v1/campaigns"), ("GET", "/v1/events"), ("POST", "/v1/campaigns")):
+        assert problem(service.client.request(method, path, headers=monitor, json={})) in (
+            "forbidden",
+            "invalid_request",
+        )
+
+
+def test_readiness_writes_once_a_second_however_often_it_is_asked(service, monkeypatch):
+    tried = []
+    monkeypatch.setattr(type(service.store), "check_writable", lambda self: tried.append(1))
+    for _ in range(50):
+        assert service.client.get("/v1/ready").status_code == 200
+    assert len(tried) == 1
+    service.clock.pass_(1)
+    assert service.client.get("/v1/ready").status_code == 200
+    assert len(tried) == 2
+
+
+def test_finding_19_the_event_loops_lines_keep_their_message_and_nothing_that_was_put_into_it():
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logs.JsonLines())
+    logger = logging.Logger("asyncio")
+    logger.addHandler(handler)
+    logger.error("Task exception was never retrieved\nfuture: <Task secret7>")
+    logger.warning("socket of %s failed", "secret7")
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line["message"] for line in lines] == ["Task exception was never retrieved", "socket of %s failed"]
+    assert "secret7" not in stream.getvalue()
+
+
+def test_settings_are_in_the_audit_chain_when_they_change(service):
+    def noted():
+        return [
+            e["event"]["settings"] for e in service.call("GET", "/events").json() if e["event"]["event"] == "settings"
+        ]
+
+    service.service.note_settings()
+    service.service.note_settings()
+    assert noted() == [{"closer_interval_s": "0.0", "rate_per_s": "0.0", "window_ms": "0.0"}]
+    service.service.settings = replace(service.service.settings, rate_per_s=5.0, store="postgresql://user:secret@x/y")
+    service.service.note_settings()
+    assert noted()[1:] == [{"closer_interval_s": "0.0", "rate_per_s": "5.0", "window_ms": "0.0"}]
+
+
+# Visits to the dashboard
+
+
+@pytest.fixture
+def visited(service):
+    service.app.pages = make_pages(service.service)
+    return service
+
+
+def login(service, token, **headers):
+    """The cookie of somebody who signs in."""
+    lines = {"content-type": "application/x-www-form-urlencoded", **headers}
+    answer = service.client.post("/login", content=f"token={token}".encode(), headers=lines)
+    assert answer.status_code == 303
+    return answer.headers["set-cookie"].partition(";")[0]
+
+
+def sees(service, cookie):
+    return service.client.get("/", headers={"cookie": cookie}).status_code == 200
+
+
+def logout(service, cookie):
+    word = re.search(r'name="csrf" value="(\w+)"', service.client.get("/", headers={"cookie": cookie}).text)[1]
+    lines = {"content-type": "application/x-www-form-urlencoded", "cookie": cookie}
+    return service.client.post("/logout", content=f"csrf={word}".encode(), headers=lines)
+
+
+def test_finding_9_the_cookie_is_no_token_and_ends_at_sign_out(visited, tmp_path):
+    cookie, other = login(visited, visited.operator), login(visited, visited.operator)
+    assert visited.operator not in cookie
+    assert cookie != other
+    assert (
+        problem(visited.client.get("/v1/campaigns", headers={"authorization": cookie.replace("=", " ")}))
+        == "unauthorized"
+    )
+    assert sees(visited, cookie)
+    assert logout(visited, cookie).status_code == 303
+    assert not sees(visited, cookie)  # although the browser may have kept it
+    assert sees(visited, other)
+    kinds = [e["event"]["event"] for e in visited.call("GET", "/events").json()]
+    assert kinds[-3:] == ["session_started", "session_started", "session_ended"]
+    for path in tmp_path.iterdir():
+        assert cookie.partition("=")[2].encode() not in path.read_bytes()
+
+
+def test_finding_9_a_visit_ends_with_its_token_and_with_time(visited):
+    short = visited.service.add_token("analyst", "short", 600)
+    cookie, other = login(visited, short), login(visited, visited.analyst)
+    visited.clock.pass_(599)
+    assert sees(visited, cookie)
+    visited.clock.pass_(1)
+    assert not sees(visited, cookie)
+    visited.call("DELETE", "/tokens/an")
+    assert not sees(visited, other)
+    idle = login(visited, visited.operator)
+    visited.clock.pass_(3600)
+    assert not sees(visited, idle)
+
+
+def test_finding_9_the_id_of_a_visit_changes_and_the_visit_ends_after_twelve_hours(visited):
+    first = cookie = login(visited, visited.operator)
+    seen = {cookie}
+    for _ in range(4 * 12 - 1):
+        visited.clock.pass_(900)
+        answer = visited.client.get("/", headers={"cookie": cookie})
+        assert answer.status_code == 200
+        old, cookie = cookie, answer.headers["set-cookie"].partition(";")[0]
+        assert "set-cookie" not in visited.client.get("/", headers={"cookie": cookie}).headers
+        again = visited.client.get("/", headers={"cookie": old})  # a request that was under way
+        assert again.status_code == 200
+        assert "set-cookie" not in again.headers  # but the old id gets no new one
+        seen.add(cookie)
+    assert len(seen) == 48
+    assert not sees(visited, first)
+    visited.clock.pass_(900)
+    assert not sees(visited, cookie)
+
+
+def test_a_form_that_was_open_when_the_id_changed_still_works(visited):
+    cookie = login(visited, visited.operator)
+    word = re.search(r'name="csrf" value="(\w+)"', visited.client.get("/", headers={"cookie": cookie}).text)[1]
+    visited.clock.pass_(900)
+    cookie = visited.client.get("/", headers={"cookie": cookie}).headers["set-cookie"].partition(";")[0]
+    lines = {"content-type": "application/x-www-form-urlencoded", "cookie": cookie}
+    assert visited.client.post("/logout", content=f"csrf={word}".encode(), headers=lines).status_code == 303
+    assert not sees(visited, cookie)
+
+
+def test_a_monitor_cannot_sign_in(visited):
+    token = visited.service.add_token("monitor", "m")
+    lines = {"content-type": "application/x-www-form-urlencoded"}
+    assert visited.client.post("/login", content=f"token={token}".encode(), headers=lines).status_code == 401

@@ -16,7 +16,7 @@ from ahead_ldp.device.campaign import Campaign, check_wave
 from ahead_ldp.device.frames import encode_batch
 from ahead_ldp.device.question import Policy
 from ahead_ldp.service.server import embedded
-from ahead_ldp.service.server.config import Settings
+from ahead_ldp.service.server.config import NO_RATES, Settings
 from ahead_ldp.service.store import SQLiteStore
 from tests.service.server.harness import TEXTS, ages
 
@@ -90,6 +90,7 @@ def test_the_table_of_settings_is_printed(capsys):
         ["serve", "--config", "/no/such/file.toml"],
         ["serve", "--set", "store=/no/such/folder/x.db"],
         ["token", "--role", "king", "--name", "x"],
+        ["token", "--role", "analyst", "--name", "x", "--days", "0"],
         ["audit", "http://127.0.0.1:1/c/" + "0" * 64],
         ["campaign", "open", "x", "--server", "nonsense"],
         ["campaign", "open", "x", "--server", "http://127.0.0.1:1"],
@@ -114,7 +115,7 @@ def test_tokens_are_made_and_revoked_beside_the_store(tmp_path, capsys):
 def server(tmp_path, monkeypatch):
     """A server over HTTP whose closer runs fast, and the operator's environment."""
     store = SQLiteStore(tmp_path / "x.db")
-    with embedded.start(store, Settings(port=0, closer_interval_s=0.02)) as running:
+    with embedded.start(store, Settings(port=0, closer_interval_s=0.02, **NO_RATES)) as running:
         monkeypatch.setenv("AHEAD_SERVER", running.url)
         monkeypatch.setenv("AHEAD_TOKEN", running.service.add_token("operator", "op"))
         yield running

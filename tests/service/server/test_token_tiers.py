@@ -1,6 +1,9 @@
 """Uploads with tokens: the issuer's signature, the id and the group are checked, and a token is spent once."""
 
 import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cryptography.hazmat.primitives import hashes
@@ -8,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from ahead_ldp.device.frames import Header
 from ahead_ldp.device.tokens import PANEL_WAVE, report_id, token_group
+from ahead_ldp.service.server import ingest
 from tests.service.server.harness import ages, bench, problem, refusals
 
 KEY = rsa.generate_private_key(65537, 2048)
@@ -100,3 +104,28 @@ def test_frames_without_a_token_are_no_batch(service, campaign):
     question, frame = spend(service, campaign)
     answer = send(service, campaign, question, frame[: 16 + question.law.payload_length])
     assert problem(answer) == "truncated"
+
+
+def test_finding_19_signatures_wait_in_a_bounded_queue(tmp_path, monkeypatch):
+    """Large batches used to wait for the thread that checks signatures in a queue without end."""
+    entered, go, parse = threading.Event(), threading.Event(), ingest.parse_upload
+
+    def slow(*args):
+        entered.set()
+        assert go.wait(30)
+        return parse(*args)
+
+    monkeypatch.setattr(ingest, "parse_upload", slow)
+    with bench(tmp_path, queue_reports=12) as service, ThreadPoolExecutor(3) as pool:
+        campaign = service.opened(token=TOKEN, method=HIO, minimum=1)
+        question, frame = spend(service, campaign)
+        asked = [pool.submit(send, service, campaign, question, *[frame] * 6)]
+        assert entered.wait(30)
+        asked.append(pool.submit(send, service, campaign, question, *[frame] * 6))
+        while service.app.ingest.checking < 12:
+            time.sleep(0.01)
+        answer = send(service, campaign, question, *[frame] * 6)
+        assert (answer.status_code, problem(answer)) == (429, "busy")
+        go.set()
+        assert [one.result(30).status_code for one in asked] == [200, 200]
+        assert service.app.ingest.checking == 0

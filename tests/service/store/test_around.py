@@ -1,11 +1,11 @@
-"""What stands around the reports: counters, documents, jobs with leases, role tokens, the audit chain."""
+"""What stands around the reports: counters, documents, jobs with leases, role tokens, visits, the audit chain."""
 
 import hashlib
 from dataclasses import replace
 
 import pytest
 
-from ahead_ldp.service.store import JobState, RoleToken, StateChanged, StoreUnavailable, check_chain
+from ahead_ldp.service.store import JobState, RoleToken, StateChanged, StoreUnavailable, Visit, check_chain
 from tests.service.store.support import CAMPAIGN, OTHER, batch, open_campaign
 
 
@@ -116,3 +116,25 @@ def test_a_closed_store_is_unavailable(store):
     for call in (store.ping, store.check_writable, store.campaigns, lambda: store.add_reports([batch("a")])):
         with pytest.raises(StoreUnavailable, match="closed"):
             call()
+
+
+def test_visits_are_found_by_hash_until_they_expire_rotate_once_and_end_as_a_family(store):
+    first = Visit(bytes([1]) * 32, b"family" + bytes(10), b"token" + bytes(27), 100, 100, 200)
+    store.start_session(first, b"in")
+    assert store.session(first.digest, 199) == first
+    assert store.session(first.digest, 200) is None
+    assert store.session(bytes(32), 100) is None
+    second = replace(first, digest=bytes([2]) * 32, made_at=150, expires_at=250)
+    assert store.rotate_session(first.digest, second, 160)
+    assert not store.rotate_session(first.digest, replace(second, digest=bytes([3]) * 32), 160)
+    assert store.session(first.digest, 159) == replace(first, expires_at=160)
+    assert store.session(first.digest, 160) is None
+    assert store.session(second.digest, 160) == second
+    other = replace(first, digest=bytes([4]) * 32, family=bytes(16), made_at=205, expires_at=400)
+    store.start_session(other)
+    assert not store.rotate_session(first.digest, second, 300)  # forgotten with the start of another
+    assert store.end_session(first.family, 210, b"out")
+    assert not store.end_session(first.family, 210, b"out")
+    assert store.session(second.digest, 210) is None
+    assert store.session(other.digest, 210) == other
+    assert [e.body for e in store.events()] == [b"in", b"out"]

@@ -10,6 +10,7 @@ from ahead_ldp.service.store import (
     NotFound,
     RoleToken,
     StoreUnavailable,
+    Visit,
     WaveState,
     check_chain,
     open_store,
@@ -35,6 +36,7 @@ from tests.service.store.support import (
 from tests.service.store.test_migrations import make_version_2
 
 ENDED = "e" * 64
+VISIT = Visit(bytes(32), bytes(16), bytes(32), 400, 400, 10**6)
 
 
 @pytest.fixture(params=STORES)
@@ -67,6 +69,7 @@ def fill(store):
     store.add_job("close 2", "close", b"args", 400)
     store.lease_job(400, 1000)
     store.add_role_token(RoleToken(bytes(32), "operator", "ann", 10, None, None))
+    store.start_session(VISIT)
     store.add_event(b"event", 400)
 
 
@@ -92,6 +95,7 @@ def test_a_kept_campaign_goes_on_in_a_new_epoch(store, target, backup):
     assert (restored.epoch, restored.ended) == (2, ())
     again = open_store(target)
     assert state(again) == before
+    assert again.session(VISIT.digest, 400) is None  # people sign in again
     assert (again.epoch(), again.campaign(CAMPAIGN).epoch) == (2, 2)
     assert stored(again, wave=2) == frames("de")
     # Devices send again what the backup does not have; what it has is known or withdrawn as before.

@@ -147,14 +147,14 @@ def test_a_migration_without_a_place_for_keys_changes_nothing(url, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreUnavailable, match="key directory"):
         open_store(url, migrate=True, keys=tmp_path / "file" / "keys")
-    with pytest.raises(SchemaMismatch, match="version 2, this program 3"):
+    with pytest.raises(SchemaMismatch, match=f"version 2, this program {SCHEMA_VERSION}"):
         open_store(url)
     open_store(url, migrate=True).close()
 
 
 def test_an_older_store_is_refused_until_it_is_migrated(url):
     make_version_1(url)
-    with pytest.raises(SchemaMismatch, match="version 1, this program 3"):
+    with pytest.raises(SchemaMismatch, match=f"version 1, this program {SCHEMA_VERSION}"):
         open_store(url)
     store = open_store(url, migrate=True)
     assert [(c.digest, c.created_at) for c in store.campaigns()] == [("old", 7)]

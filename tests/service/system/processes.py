@@ -33,7 +33,14 @@ class Server:
 
     def __init__(self, store: str, init: bool = True, **settings: object) -> None:
         self.port, self.token, self.log = free_port(), "", list[str]()
-        self.settings = {"port": self.port, "store": store, "closer_interval_s": 0.05, "lease_s": 1, **settings}
+        self.settings = {
+            "port": self.port,
+            "store": store,
+            "closer_interval_s": 0.05,
+            "lease_s": 1,
+            "rate_per_s": 0,
+            **settings,
+        }
         self._process: subprocess.Popen[str] | None = None
         self.start(init)
 

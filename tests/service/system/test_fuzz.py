@@ -28,7 +28,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too
 def running(tmp_path_factory):
     """A server with a campaign in its second wave, everything that it logged, and where its files are."""
     folder, stream = tmp_path_factory.mktemp("fuzzed"), io.StringIO()
-    saved = {name: logging.getLogger(name).handlers for name in (logs.LOGGER.name, "uvicorn.error")}
+    saved = {name: logging.getLogger(name).handlers for name in logs.LOGGERS}
     logs.configure("debug", stream)
     try:
         with bench(folder) as service:

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 
 from ahead_ldp.service.server.app import Application, create_app
-from ahead_ldp.service.server.config import Settings
+from ahead_ldp.service.server.config import NO_RATES, Settings
 from ahead_ldp.service.store import StoreUnavailable, open_store, restore
 from tests.service.server.asgi import Answer, ask
 from tests.service.server.harness import FakeClock
@@ -82,7 +82,7 @@ class AppWorld:
     ) -> None:
         self.folder, self.new_url, self.rng, self.mutant = folder, new_url, rng, mutant
         self.clock = FakeClock()
-        self.settings = Settings(closer_interval_s=0.0, window_ms=0.0, lease_s=LEASE_S)
+        self.settings = Settings(closer_interval_s=0.0, window_ms=0.0, lease_s=LEASE_S, **NO_RATES)
         self.url = new_url()
         self.stores: list[FaultyStore] = []
         self.apps: list[Application] = []

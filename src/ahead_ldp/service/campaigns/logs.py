@@ -13,6 +13,7 @@ import time
 from typing import Any, TextIO
 
 LOGGER = logging.getLogger("ahead_ldp.service.server")
+LOGGERS = (LOGGER.name, "asyncio")  # the second speaks of tasks and sockets that failed
 FIELDS = frozenset(
     [
         "campaign",
@@ -57,6 +58,8 @@ class JsonLines(logging.Formatter):
             "event": record.msg if record.name == LOGGER.name else record.name,
             **getattr(record, "fields", {}),
         }
+        if record.name != LOGGER.name:  # its first line as it stands in the code: what is put into it could be anything
+            line["message"] = str(record.msg).partition("\n")[0]
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
             trace = record.exc_info[2]
@@ -68,11 +71,10 @@ class JsonLines(logging.Formatter):
 
 
 def configure(level: str = "info", stream: TextIO | None = None) -> None:
-    """Send the server's events, and uvicorn's own, to a stream as JSON lines; access logs are off."""
+    """Send the server's events, and what the event loop has to say, to a stream as JSON lines."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in (LOGGER.name, "uvicorn.error"):
+    for name in LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level.upper())
-    logging.getLogger("uvicorn.access").disabled = True

@@ -20,6 +20,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "forbidden": (403, "The token's role may not do this"),
     "not_found": (404, "There is no such thing"),
     "method_not_allowed": (405, "The route does not take this method"),
+    "timeout": (408, "The request took too long to arrive"),
     "wrong_state": (409, "The campaign or wave is not in a state for this"),
     "below_minimum": (409, "A group has fewer reports than the campaign's minimum"),
     "wave_held": (409, "The wave is held: look at its screens, then release or void it"),
@@ -32,11 +33,13 @@ KINDS: dict[str, tuple[int, str]] = {
     "invalid_query": (422, "The query breaks a rule"),
     "too_many_requests": (429, "Too many requests from one address"),
     "busy": (429, "The queue is full"),
+    "headers_too_large": (431, "The headers are larger than this server takes"),
     "internal": (500, "The server failed"),
     "key_missing": (503, "The key of a wave is not in the server's key directory; its operator must bring it back"),
+    "overloaded": (503, "The server has as many requests in hand as it takes"),
     "unavailable": (503, "The store cannot write at the moment"),
 }
-_RETRY_AFTER_S = {"too_many_requests": 1, "busy": 1, "key_missing": 60, "unavailable": 5}
+_RETRY_AFTER_S = {"too_many_requests": 1, "busy": 1, "key_missing": 60, "overloaded": 1, "unavailable": 5}
 
 
 @dataclass(slots=True)

@@ -31,6 +31,7 @@ Consent = Callable[[Offer], bool]
 Values = Callable[[Offer], Mapping[str, object]]
 AskFields = Callable[[Offer, Sequence[str]], Fields]  # which fields of theirs these attributes are, from the owner
 
+JITTER_S = 30  # how long a report waits at most, unless the owner wants more or less
 _WAITS_TO_BE_SENT = (State.DRAWN, State.SENT)
 
 
@@ -56,7 +57,7 @@ class Client:
         *,
         mirror: str | Transport | None = None,
         signer: Signer | None = None,
-        jitter_s: int = 30,
+        jitter_s: int = JITTER_S,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -216,10 +217,14 @@ class Client:
         return replaced
 
     def _not_before(self, offer: Offer) -> int:
-        """A random moment soon, so that the time of arrival says little about when the person was there."""
-        now = int(self._clock())
-        room = self._jitter_s if offer.closes_at is None else min(self._jitter_s, (offer.closes_at - now) // 2)
-        return now + secrets.randbelow(max(room, 0) + 1)
+        """A random moment soon, so that the time of arrival says little about when the person was there.
+
+        A deadline shortens a long wait, but not below the usual one: a server could make one up to see who comes when.
+        """
+        now, room = int(self._clock()), self._jitter_s
+        if offer.closes_at is not None:
+            room = min(room, max((offer.closes_at - now) // 2, JITTER_S))
+        return now + secrets.randbelow(room + 1)
 
     def _send_due(self, digest: str) -> Outcome:
         entry = self._ledger.entry(digest)

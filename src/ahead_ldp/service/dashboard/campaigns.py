@@ -17,8 +17,9 @@ from ahead_ldp.research.targets import Case, forecast
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.campaigns.campaign import draft
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.dashboard.rendering import Visitor, render
+from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.server.sessions import Visitor
 from ahead_ldp.service.store.rows import JobState
 
 _FIELDS = {

@@ -1,4 +1,4 @@
-"""Who is at the page: a role's token in a cookie that scripts cannot read and other sites cannot send."""
+"""Who is at the page: the id of a visit, in a cookie that scripts cannot read and other sites cannot send."""
 
 from __future__ import annotations
 
@@ -11,23 +11,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.dashboard.rendering import Visitor
-from ahead_ldp.service.server.auth import Role
+from ahead_ldp.service.server import sessions
 from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.server.sessions import Visitor
 
 COOKIE = "ahead_session"
-_HOURS = 12
+_SECURE = f"__Host-{COOKIE}"  # browsers keep a cookie of this name only if it is secure and of this host alone
 _LARGEST_FORM = 1 << 16
 _MOST_FIELDS = 100
 
 
 Page = Callable[[Request, Visitor], Response]  # runs in a thread: it may ask the store
-
-
-def visitor_of(service: Service, token: str | None) -> Visitor | None:
-    """The visitor behind a token; None if it is none, expired or revoked."""
-    role = service.role(token)
-    return None if role is None else Visitor(token or "", role is Role.OPERATOR)
 
 
 def guarded(
@@ -37,7 +31,8 @@ def guarded(
 
     async def endpoint(request: Request) -> Response:
         """The page, if the visitor may see it."""
-        visitor = await run_in_threadpool(visitor_of, service, request.cookies.get(COOKIE))
+        name = request.cookies.get(_name(request))
+        visitor = await run_in_threadpool(sessions.visitor_of, service, name)
         if visitor is None:
             return RedirectResponse("/login", 303)
         if operator and not visitor.operator:
@@ -49,7 +44,10 @@ def guarded(
             sent = request.state.form.get("csrf", request.headers.get("x-csrf", ""))
             if not hmac.compare_digest(sent.encode(), visitor.csrf.encode()):
                 raise Problem("forbidden")
-        return await run_in_threadpool(page, request, visitor)
+        response = await run_in_threadpool(page, request, visitor)
+        if visitor.renewed is not None and COOKIE not in response.headers.get("set-cookie", ""):
+            keep(request, response, visitor.renewed)
+        return response
 
     return endpoint
 
@@ -77,16 +75,32 @@ async def read_form(request: Request) -> dict[str, str]:
     return {name: values[-1] for name, values in fields.items()}
 
 
-def welcome(request: Request, token: str) -> Response:
+def is_secure(request: Request) -> bool:
+    """Whether the request came over TLS, by its own word or that of a proxy that is believed."""
+    return request.url.scheme == "https"
+
+
+def _name(request: Request) -> str:
+    return _SECURE if is_secure(request) else COOKIE
+
+
+def keep(request: Request, response: Response, name: str) -> None:
+    """Let the browser keep the id of a visit."""
+    secure = is_secure(request)
+    age = sessions.IDLE_S
+    response.set_cookie(_name(request), name, max_age=age, httponly=True, samesite="strict", secure=secure)
+
+
+def welcome(request: Request, name: str) -> Response:
     """To the campaigns, with the cookie set."""
     response = RedirectResponse("/", 303)
-    secure = request.url.scheme == "https"
-    response.set_cookie(COOKIE, token, max_age=_HOURS * 3600, httponly=True, samesite="strict", secure=secure)
+    keep(request, response, name)
     return response
 
 
-def goodbye() -> Response:
+def goodbye(request: Request) -> Response:
     """To the login, with the cookie gone."""
     response = RedirectResponse("/login", 303)
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    secure = is_secure(request)
+    response.delete_cookie(_name(request), httponly=True, samesite="strict", secure=secure)
     return response

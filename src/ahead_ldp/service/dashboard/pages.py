@@ -15,11 +15,13 @@ from starlette.staticfiles import StaticFiles
 
 from ahead_ldp.service.campaigns.problems import KINDS, Problem
 from ahead_ldp.service.dashboard.campaigns import CampaignPages
-from ahead_ldp.service.dashboard.login import goodbye, guarded, read_form, same_origin, visitor_of, welcome
-from ahead_ldp.service.dashboard.rendering import HERE, Visitor, render
+from ahead_ldp.service.dashboard.login import goodbye, guarded, read_form, same_origin, welcome
+from ahead_ldp.service.dashboard.rendering import HERE, render
 from ahead_ldp.service.dashboard.results import ResultPages
+from ahead_ldp.service.server import sessions
 from ahead_ldp.service.server.headers import page_policy
 from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.server.sessions import Visitor
 from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -74,15 +76,16 @@ async def _login(request: Request) -> Response:
     if not same_origin(request):
         raise Problem("forbidden")
     token = (await read_form(request)).get("token", "").strip()
-    if await run_in_threadpool(visitor_of, request.app.state.service, token) is None:
+    name = await run_in_threadpool(sessions.sign_in, request.app.state.service, token)
+    if name is None:
         return render(request, "login.html", status=401, wrong="This token is not known here, or no longer valid.")
-    return welcome(request, token)
+    return welcome(request, name)
 
 
 def _logout(request: Request, visitor: Visitor) -> Response:
     """The end of a visit."""
-    del request, visitor
-    return goodbye()
+    sessions.sign_out(request.app.state.service, visitor)
+    return goodbye(request)
 
 
 async def _problem(request: Request, problem: Exception) -> Response:

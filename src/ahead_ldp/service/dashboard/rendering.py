@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hmac
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.templating import Jinja2Templates
 
+from ahead_ldp.service.server.sessions import Visitor
+
 HERE = Path(__file__).parent
 TEMPLATES = Jinja2Templates(HERE / "templates")
 TEMPLATES.env.filters["day"] = lambda at: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at)) if at else ""
 TEMPLATES.env.filters["percent"] = lambda x: "not known" if x is None else f"{100 * x:.2f} %"
 TEMPLATES.env.filters["thousands"] = lambda n: f"{n:,}"
-
-
-@dataclass(frozen=True, slots=True)
-class Visitor:
-    """Someone with a token: what they may do, and the word that their forms must carry."""
-
-    token: str
-    operator: bool
-
-    @property
-    def csrf(self) -> str:
-        """A word that only pages made for this token hold."""
-        return hmac.digest(self.token.encode(), b"form", "sha256").hex()
 
 
 def render(request: Request, name: str, visitor: Visitor | None = None, status: int = 200, **shown: Any) -> Response:

@@ -22,9 +22,10 @@ from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
 from ahead_ldp.service.dashboard import charts
-from ahead_ldp.service.dashboard.rendering import Visitor, render
+from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
 from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.server.sessions import Visitor
 
 _SHOWN_AT_ONCE = 2  # attributes with their pictures; those of the others are made when they are looked at
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)

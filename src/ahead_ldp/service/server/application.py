@@ -6,17 +6,22 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, MutableMapping
+from functools import partial
 from typing import Any
 
 from ahead_ldp.service.campaigns.closing import Closer
 from ahead_ldp.service.campaigns.jobs import Jobs
 from ahead_ldp.service.campaigns.logs import LOGGER, event
 from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.edge.house import Reply
+from ahead_ldp.service.edge.requests import Request
+from ahead_ldp.service.edge.server import Server
 from ahead_ldp.service.server.committing import Committer
 from ahead_ldp.service.server.cors import Cors, parse_origins
 from ahead_ldp.service.server.headers import SECURITY_HEADERS
-from ahead_ldp.service.server.ingest import Ingest
+from ahead_ldp.service.server.ingest import Ingest, is_plain
 from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
+from ahead_ldp.service.server.metrics import Metrics
 from ahead_ldp.service.server.published import known_wave, send_wave
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store.interface import StoreError
@@ -39,19 +44,22 @@ class Application:
         self._stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Dispatch one connection."""
-        if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
-        elif scope["type"] == "http":
-            if await self.cors.preflight(scope, send):
-                return
-            send = self.cors.around(scope, send)
-            if Ingest.takes(scope):
-                await self.uploads()(scope, receive, send)
-            else:
-                await self._control(scope, receive, send)
+        """Dispatch one request."""
+        if await self.cors.preflight(scope, send):
+            return
+        send = self.cors.around(scope, send)
+        if Ingest.takes(scope):
+            await self.uploads()(scope, receive, send)
         else:
-            await send({"type": "websocket.close", "code": 1000})
+            await self._control(scope, receive, send)
+
+    def take(self, request: Request, reply: Reply) -> bool:
+        """The short way of an upload that asks for nothing special; False: it goes the long way, to the same answer."""
+        return is_plain(request, bool(self.cors.plain)) and self.uploads().take(request, reply, self.cors.plain)
+
+    def watch(self, server: Server) -> None:
+        """Let the metrics say how the edge is doing."""
+        self.service.metrics.before_text.append(partial(_flush_edge, self.service.metrics, server))
 
     def uploads(self) -> Ingest:
         """What takes uploads, on the loop that serves."""
@@ -60,7 +68,7 @@ class Application:
             committer = Committer(self.service.store, metrics, settings.window_ms / 1000, settings.queue_reports)
             plain = [h for h in self.headers if h[0] in (b"x-content-type-options",)]
             self.ingest = Ingest(self.service.directory, committer, metrics, settings, self.limit, plain)
-            metrics.before_text = [self.ingest.flush_metrics]
+            metrics.before_text.append(self.ingest.flush_metrics)
         return self.ingest
 
     async def _control(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,14 +106,6 @@ class Application:
 
     # Start, background work, stop
 
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        await receive()
-        await self.start()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await self.stop()
-        await send({"type": "lifespan.shutdown.complete"})
-
     async def start(self) -> None:
         """Begin the background work."""
         self._stopping = False
@@ -125,6 +125,7 @@ class Application:
             await self.ingest.committer.drain()
             self.ingest.checker.shutdown(wait=False)
             await asyncio.to_thread(self.flush_counters)
+            self.service.metrics.before_text.remove(self.ingest.flush_metrics)
             self.ingest = None
         event("stopped")
 
@@ -160,3 +161,14 @@ class Application:
             self.ingest.refusals.subtract(counts)
             for key in [key for key, count in self.ingest.refusals.items() if not count]:
                 del self.ingest.refusals[key]
+
+
+def _flush_edge(metrics: Metrics, server: Server) -> None:
+    """Move what the edge has counted to the metrics."""
+    house = server.house
+    if house is not None:
+        metrics.connections.set(len(house.everybody))
+        metrics.held_bytes.set(house.held)
+        for reason, count in house.refused.items():
+            metrics.edge.labels(reason).inc(count)
+        house.refused.clear()

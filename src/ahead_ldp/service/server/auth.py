@@ -1,6 +1,7 @@
 """Roles and their bearer tokens: random, shown once, stored as hashes, replaced at will.
 
-An *operator* runs campaigns; an *analyst* reads results and asks queries; a *participant* needs no token of this kind.
+An *operator* runs campaigns; an *analyst* reads results and asks queries; a *monitor* reads metrics. A *participant*
+needs no token of this kind.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ _PREFIX = "ahead_"
 
 
 class Role(StrEnum):
-    """Who may do what. An operator may do everything that an analyst may."""
+    """Who may do what. An operator may do everything that the others may."""
 
     OPERATOR = "operator"
     ANALYST = "analyst"
+    MONITOR = "monitor"
 
 
 def new_token() -> str:

@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from ahead_ldp.service.edge.limits import Limits
+from ahead_ldp.service.edge.proxies import Proxies
 from ahead_ldp.service.server.cors import parse_origins
 
 PREFIX = "AHEAD_"
+# For demos and tests, where all requests come from one machine.
+NO_RATES: dict[str, Any] = {"rate_per_s": 0.0}
 
 
 def _setting(default: Any, text: str) -> Any:
@@ -33,9 +37,16 @@ class Settings:
     max_cells: int = _setting(1 << 16, "most cells of a question; a campaign that needs more is refused")
     queue_reports: int = _setting(50_000, "reports that may wait for the store; beyond it 429")
     window_ms: float = _setting(2.0, "how long uploads wait to be committed together")
-    rate_per_s: float = _setting(0.0, "requests per second of one address; 0 is no limit")
-    rate_burst: int = _setting(100, "requests that one address may send at once")
-    trusted_proxies: str = _setting("", "addresses whose X-Forwarded-For is believed, with commas between them")
+    rate_per_s: float = _setting(20.0, "requests per second of one address; 0 is no limit")
+    rate_burst: int = _setting(200, "requests that one address may send at once")
+    header_s: float = _setting(10.0, "how long the headers of a request may take")
+    body_s: float = _setting(30.0, "how long the body of a request may take")
+    idle_s: float = _setting(60.0, "how long a connection may stay without a request")
+    answer_s: float = _setting(30.0, "how long an answer may be left unread")
+    max_connections: int = _setting(4096, "connections at once; beyond it the one waited for longest is closed")
+    max_requests: int = _setting(256, "requests worked on at once, uploads on the short way aside; beyond it 503")
+    max_held_bytes: int = _setting(128 << 20, "bytes of bodies and unread answers in memory")
+    trusted_proxies: str = _setting("", "addresses and networks whose X-Forwarded-For and -Proto are believed")
     allowed_origins: str = _setting("", "sites that may embed the participant's element, with commas; * is every site")
     issuer: str = _setting("", "address of the issuer that the participant's page asks for tokens")
     closer_interval_s: float = _setting(1.0, "how often waves are looked at for closing; 0 is never")
@@ -43,11 +54,11 @@ class Settings:
     hold_z: float = _setting(6.0, "a screen beyond this many standard deviations holds the wave")
     shutdown_s: float = _setting(10.0, "how long a stopping server finishes what was begun")
     log_level: str = _setting("info", "debug, info, warning or error")
-    metrics: bool = _setting(True, "serve /metrics")
+    metrics: bool = _setting(True, "serve /metrics, to bearers of a token of the role monitor")
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming the setting."""
-        for name in ("max_body_bytes", "max_batch", "max_cells", "queue_reports", "rate_burst", "lease_s"):
+        for name in ("max_batch", "max_cells", "queue_reports", "rate_burst", "lease_s"):
             if getattr(self, name) < 1:
                 raise ValueError(f"expected {name} >= 1, got {getattr(self, name)}")
         for name in ("window_ms", "rate_per_s", "closer_interval_s", "shutdown_s"):
@@ -58,10 +69,24 @@ class Settings:
         if not self.hold_z > 0:
             raise ValueError(f"expected hold_z > 0, got {self.hold_z}")
         parse_origins(self.allowed_origins)
+        Proxies(self.trusted_proxies)
+        self.limits()
         if self.issuer and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~\-/]*)?", self.issuer):
             raise ValueError("expected issuer to be an address like https://issuer.example.org")
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ValueError(f"expected log_level to be debug, info, warning or error, got {self.log_level!r}")
+
+    def changed(self) -> dict[str, str]:
+        """The settings that differ from the defaults, as the audit chain has them; the store's address is no one's."""
+        names = [f.name for f in dataclasses.fields(self) if f.name not in ("store", "host", "port")]
+        given = {name: getattr(self, name) for name in names}
+        return {name: str(value) for name, value in given.items() if value != getattr(Settings(), name)}
+
+    def limits(self) -> Limits:
+        """The deadlines and budgets of the edge."""
+        same = {name: getattr(self, name) for name in ("header_s", "body_s", "idle_s", "answer_s")}
+        most = {name: getattr(self, f"max_{name}") for name in ("connections", "requests", "body_bytes", "held_bytes")}
+        return Limits(**same, **most)
 
     @classmethod
     def load(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ahead_ldp.device.tokens import NONCE_LENGTH, PANEL_WAVE, report_id, token_g
 from ahead_ldp.service.campaigns.directory import Directory, Target
 from ahead_ldp.service.campaigns.logs import LOGGER
 from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.edge.answers import Lines
+from ahead_ldp.service.edge.house import Reply
+from ahead_ldp.service.edge.requests import Request
 from ahead_ldp.service.server.committing import Committer, Part
 from ahead_ldp.service.server.config import Settings
 from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
@@ -27,6 +31,8 @@ from ahead_ldp.service.store.rows import Outcome
 
 PREFIX, SUFFIX = "/v1/campaigns/", "/reports"
 MEDIA_TYPE = b"application/octet-stream"
+_BEFORE, _AFTER = PREFIX.encode(), SUFFIX.encode()
+_TARGET_LENGTH = len(_BEFORE) + 64 + len(_AFTER)
 _ACCEPTED = int(Outcome.KNOWN)  # outcomes up to here
 _FEW = 4  # up to this, one by one is faster than arrays, and signatures are checked faster than handed over
 _REASONS: dict[int, Reason] = {
@@ -137,6 +143,17 @@ def _bad_tokens(target: Target, ids: bytes, body: bytes, places: list[int]) -> d
     return bad
 
 
+def is_plain(request: Request, other_sites: bool) -> bool:
+    """Whether a request is an upload that asks for nothing special; a page of another site does."""
+    target = request.target
+    if len(target) != _TARGET_LENGTH or not target.startswith(_BEFORE) or not target.endswith(_AFTER):
+        return False
+    for name, value in request.headers:
+        if (name == b"content-type" and value != MEDIA_TYPE) or (other_sites and name == b"origin"):
+            return False
+    return request.method == "POST"
+
+
 @dataclass(slots=True)
 class Ingest:
     """The ASGI application of one route, ``POST /v1/campaigns/{campaign}/reports``."""
@@ -150,6 +167,7 @@ class Ingest:
     refusals: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # for the store, flushed now and then
     uploads: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
+    checking: int = 0  # reports whose signatures are checked in the thread, or wait for it
     checker: Executor = field(default_factory=lambda: ThreadPoolExecutor(1, "ahead-tokens"))  # of many signatures
     plain: list[tuple[bytes, bytes]] = field(init=False)  # the headers of an answer
 
@@ -174,6 +192,31 @@ class Ingest:
         length = (b"content-length", str(len(answer)).encode())
         await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
         await send({"type": "http.response.body", "body": answer})
+
+    def take(self, request: Request, reply: Reply, headers: Lines) -> bool:
+        """Answer a plain upload when it is durable, without a task; False if something is to be looked up or refused.
+
+        ``headers`` are in every answer beside the usual ones.
+        """
+        try:
+            allowed = partial(self.limit.admits, request.client)
+            upload = self.ready(request.target[len(_BEFORE) : -len(_AFTER)], request.body, allowed)
+            if upload is None:
+                return False
+            self.committer.take(upload.parts, upload.n, partial(self._settled, upload, reply, headers))
+        except Exception:  # a problem, or our own mistake: the long way meets it again, tells the peer and logs it
+            return False
+        return True
+
+    def _settled(self, upload: Upload, reply: Reply, headers: Lines, result: list[bytes] | BaseException) -> None:
+        """The commit of an upload on the short way has ended."""
+        try:
+            if isinstance(result, BaseException):
+                raise self.problem(result)
+            reply(200, [*self.plain, *headers], self.answer(upload, result))
+        except Problem as problem:
+            status, own, body = self.refusal(problem)
+            reply(status, [*own, *headers], body)
 
     def ready(self, campaign: bytes, body: bytes, allowed: Callable[[], bool]) -> Upload | None:
         """An upload whose question is known already, parsed; None where something is to be looked up or refused.
@@ -225,14 +268,23 @@ class Ingest:
             target = self.directory.cached_target(key) or await self._load_target(key)
             n = frames_of(target, body, self.settings.max_batch)
             if target.has_tokens and n > _FEW:
-                loop = asyncio.get_running_loop()
-                upload = await loop.run_in_executor(self.checker, parse_upload, target, body, n)
+                upload = await self._check_signatures(target, body, n)
             else:
                 upload = parse_upload(target, body, n)
             outcomes = await self.committer.submit(upload.parts, upload.n)
         except Exception as error:
             raise self.problem(error) from None
         return self.answer(upload, outcomes)
+
+    async def _check_signatures(self, target: Target, body: bytes, n: int) -> Upload:
+        """Parse in the thread, whose queue is part of the bounded one."""
+        if self.checking and self.checking + n > self.settings.queue_reports:
+            raise Problem("busy")
+        self.checking += n
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.checker, parse_upload, target, body, n)
+        finally:
+            self.checking -= n
 
     async def _load_target(self, key: bytes) -> Target:
         target = await asyncio.to_thread(self.directory.target, key)

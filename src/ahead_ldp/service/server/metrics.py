@@ -35,6 +35,13 @@ class Metrics:
         )
         self.rounds = Counter("ahead_closer_rounds", "Rounds of the background closer", registry=self.registry)
 
+        self.connections = Gauge("ahead_connections", "Open connections", registry=self.registry)
+        self.held_bytes = Gauge("ahead_held_bytes", "Bytes of bodies in memory", registry=self.registry)
+        self.edge = Counter(
+            "ahead_edge_ended", "Connections and requests that the edge ended, by reason", ["reason"],
+            registry=self.registry,
+        )  # fmt: skip
+
     def text(self) -> bytes:
         """The exposition format."""
         for flush in self.before_text:

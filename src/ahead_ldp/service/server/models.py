@@ -59,7 +59,7 @@ class GroupChoice(Strict):
 class NewRoleToken(Strict):
     """A token to be made."""
 
-    role: Literal["operator", "analyst"]
+    role: Literal["operator", "analyst", "monitor"]
     name: str = Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")
     expires_in_s: int | None = Field(default=None, ge=1, le=10**10)
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import StreamingResponse
 
-from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.campaigns.campaign import draft
 from ahead_ldp.service.campaigns.export import report_stream
 from ahead_ldp.service.campaigns.problems import Problem
@@ -138,8 +137,7 @@ def revoke_token(
     service: Serving, name: Annotated[str, Path(max_length=100, pattern=r"^[A-Za-z0-9._-]+$")]
 ) -> dict[str, str]:
     """Revoke a token."""
-    body = canonical_bytes({"event": "token_revoked", "name": name})
-    if not service.store.revoke_role_token(name, service.clock(), body):
+    if not service.revoke_token(name):
         raise Problem("not_found", "no such token, or revoked already")
     return {"state": "revoked"}
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from ahead_ldp.service.server.routing import problem_responses
-from ahead_ldp.service.server.service import Serving
+from ahead_ldp.service.server.auth import Role
+from ahead_ldp.service.server.routing import GUARDED, problem_responses
+from ahead_ldp.service.server.service import Serving, needs
 
 router = APIRouter(tags=["operations"])
-metrics_router = APIRouter(tags=["operations"])  # served if the settings say so
+metrics_router = APIRouter(tags=["monitor"])  # served if the settings say so
 
 
 @router.get("/v1/health")
@@ -22,11 +23,12 @@ def health() -> dict[str, str]:
 @router.get("/v1/ready", responses=problem_responses("key_missing", "unavailable"))
 def ready(service: Serving) -> dict[str, Any]:
     """The store can be written, and the keys of the open waves are there."""
-    service.store.check_writable()
-    return {"status": "ready", "epoch": service.store.epoch()}
+    return {"status": "ready", "epoch": service.check_ready()}
 
 
-@metrics_router.get("/metrics", response_class=Response)
+@metrics_router.get(
+    "/metrics", response_class=Response, responses=problem_responses(*GUARDED), dependencies=[needs(Role.MONITOR)]
+)
 def metrics(service: Serving) -> Response:
     """Prometheus metrics of this process."""
     return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
@@ -24,25 +25,61 @@ class Service(Campaigns):
         """Put the parts together."""
         super().__init__(store, clock, settings.max_cells)
         self.settings, self.metrics = settings, Metrics()
+        self._probing, self._probed = Lock(), (-1, 0)  # when the store was last tried, and its epoch then
 
     def add_token(self, role: str, name: str, expires_in_s: int | None = None) -> str:
         """A new token of a role; its text is returned here and kept nowhere."""
         token, now = new_token(), self.clock()
         expires = None if expires_in_s is None else now + expires_in_s
         row = RoleToken(token_hash(token), Role(role).value, name, now, expires, None)
+        said = {"event": "token_added", "role": role, "name": name, "expires_at": expires}
         try:
-            self.store.add_role_token(row, canonical_bytes({"event": "token_added", "role": role, "name": name}))
+            self.store.add_role_token(row, canonical_bytes(said))
         except StateChanged:
             raise Problem("wrong_state", "a token of this name exists") from None
         event("token_added", role=role)
         return token
 
+    def revoke_token(self, name: str) -> bool:
+        """Revoke a token by its name; False if there is none, or it was revoked before."""
+        said = canonical_bytes({"event": "token_revoked", "name": name})
+        revoked = self.store.revoke_role_token(name, self.clock(), said)
+        if revoked:
+            event("token_revoked")
+        return revoked
+
+    def holds(self, row: RoleToken) -> bool:
+        """Whether a stored token is valid now."""
+        return row.revoked_at is None and (row.expires_at is None or row.expires_at > self.clock())
+
+    def valid_token(self, token: str | None) -> RoleToken | None:
+        """What is stored of a token that is valid now."""
+        row = None if token is None else self.store.role_token(token_hash(token))
+        return row if row is not None and self.holds(row) else None
+
     def role(self, token: str | None) -> Role | None:
         """The role of a token that is valid now."""
-        row = None if token is None else self.store.role_token(token_hash(token))
-        if row is None or row.revoked_at is not None or (row.expires_at or self.clock() + 1) <= self.clock():
-            return None
-        return Role(row.role)
+        row = self.valid_token(token)
+        return None if row is None else Role(row.role)
+
+    def check_ready(self) -> int:
+        """Return the epoch if the store can be written. Anybody may ask, so it is tried once a second at most."""
+        with self._probing:
+            now = self.clock()
+            if now != self._probed[0]:
+                self.store.check_writable()
+                self._probed = (now, self.store.epoch())
+            return self._probed[1]
+
+    def note_settings(self) -> None:
+        """Write the settings that differ from the defaults to the audit chain, if they are others than last time."""
+        said = canonical_bytes({"event": "settings", "settings": self.settings.changed()})
+        after, last = 0, b""
+        while events := self.store.events(after):
+            after = events[-1].number
+            last = next((e.body for e in reversed(events) if b'"event":"settings"' in e.body), last)
+        if said != last:
+            self.store.add_event(said, self.clock())
 
     def authorize(self, token: str | None, wanted: Role) -> None:
         """Return if the token's role may do this."""

@@ -135,6 +135,7 @@ def _begin_epoch(tx: Transaction, asked: Asked) -> Restored:
     """
     now, keep, new = asked.now, asked.keep, max(notes.epoch(tx) + 1, asked.epoch)
     tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", new)
+    tx.change("DELETE FROM sessions")
     tx.change("UPDATE jobs SET state = 'queued', lease = NULL, lease_until = NULL WHERE state = 'leased'")
     unknown = keep - {c.digest for c in campaigns.every(tx)}
     if unknown:

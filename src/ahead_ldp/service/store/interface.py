@@ -235,6 +235,18 @@ class Store(Protocol):
     def revoke_role_token(self, name: str, now: int, event: bytes | None = None) -> bool:
         """Revoke by name; False if it is unknown or revoked already."""
 
+    def start_session(self, visit: rows.Visit, event: bytes | None = None) -> None:
+        """Keep a new visit to the dashboard; those that have expired are forgotten."""
+
+    def session(self, digest: bytes, now: int) -> rows.Visit | None:
+        """The visit of this hash, unless it has expired."""
+
+    def rotate_session(self, digest: bytes, visit: rows.Visit, until: int) -> bool:
+        """Go on under a new hash; the old one holds ``until`` then. False if that was done before, or it has ended."""
+
+    def end_session(self, family: bytes, now: int, event: bytes | None = None) -> bool:
+        """End a visit under all its hashes; False if it had ended."""
+
     def add_event(self, body: bytes, now: int) -> rows.Event:
         """Append to the audit chain."""
 

@@ -214,6 +214,18 @@ class RoleToken:
 
 
 @dataclass(frozen=True, slots=True)
+class Visit:
+    """A visit to the dashboard under one of its ids, by the SHA-256 of the id."""
+
+    digest: bytes
+    family: bytes  # the same under all ids of one visit
+    token: bytes  # the digest of the role token that it was opened with
+    started_at: int
+    made_at: int  # when this id was made
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One link of the audit chain: digest = SHA-256 of previous digest, time (8 bytes, big-endian) and body."""
 

@@ -13,6 +13,7 @@ from ahead_ldp.service.store import events as _events
 from ahead_ldp.service.store import jobs as _jobs
 from ahead_ldp.service.store import notes, uploads
 from ahead_ldp.service.store import role_tokens as _role_tokens
+from ahead_ldp.service.store import sessions as _sessions
 from ahead_ldp.service.store import waves as _waves
 from ahead_ldp.service.store.keys import Keys
 from ahead_ldp.service.store.rows import Chunk
@@ -109,6 +110,11 @@ class TableStore(ABC):
     role_token = _reads(_role_tokens.one)
     revoke_role_token = _writes(_role_tokens.revoke)
     role_tokens = _reads(_role_tokens.every)
+
+    start_session = _writes(_sessions.start)
+    session = _reads(_sessions.one)
+    rotate_session = _writes(_sessions.rotate)
+    end_session = _writes(_sessions.end)
 
     add_event = _writes(_events.append)
     events = _reads(_events.every)

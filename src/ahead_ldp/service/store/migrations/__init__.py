@@ -8,7 +8,7 @@ from typing import Any
 
 from ahead_ldp.service.store.interface import SchemaMismatch
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 def steps(dialect: str) -> dict[int, str]:
