@@ -166,7 +166,7 @@ def _at_least_one(low: Floats, high: Floats, unsure: Bools, people: int) -> Inte
     """Intervals within [0, 1]; where bounds meet or cross by a rare chance, they are parted by a person's share."""
     low, high = np.minimum(low, high), np.maximum(low, high)
     low, high = np.clip(low, 0.0, 1.0) + 0.0, np.clip(high, 0.0, 1.0)  # never -0
-    person = 1 / max(people, 1)
+    person = 1 / max(people, 1)  # S23
     short = unsure & (high - low < person)
     return np.where(short, np.maximum(low - person, 0.0), low), np.where(short, np.minimum(high + person, 1.0), high)
 

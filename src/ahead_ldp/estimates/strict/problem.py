@@ -126,7 +126,7 @@ class Problem:
         centre = np.einsum("kqr,kr->q", weights, values) + slack.sum(axis=0) - shifts.sum(axis=(0, 2))
         squares = self.squares(weights.reshape(flat.shape)).reshape(_FOLDS, -1).mean(axis=0)  # S13
         error, one = np.sqrt(np.maximum(squares, 0.0)), z * self._one_person(weights)
-        return Ends(centre / _FOLDS, np.sqrt(error**2 + error * one + one**2), weights)
+        return Ends(centre / _FOLDS, np.sqrt(error**2 + error * one + one**2), weights)  # S22
 
     def _one_person(self, weights: Floats) -> Floats:  # (folds, q, r) -> (q,)
         """How far one person more or less moves ``weights @ y``: what is rarer than that, no variance has seen.
