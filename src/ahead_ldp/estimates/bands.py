@@ -22,10 +22,15 @@ def pointwise_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
+def shared_level(level: float, count: int) -> float:
+    """The level of each of ``count`` intervals that share what may go wrong; a level itself at the ends of rounding."""
+    pointwise_quantile(level)  # refuses what is no level
+    return min(max(level, 1 - (1 - level) / max(count, 1)), 1 - 2**-53)
+
+
 def bonferroni_quantile(count: int, level: float) -> float:
     """How many standard deviations ``count`` errors all stay within, however they depend on one another."""
-    pointwise_quantile(level)  # refuses what is no level
-    return pointwise_quantile(1 - (1 - level) / max(count, 1))
+    return pointwise_quantile(shared_level(level, count))
 
 
 def largest_quantile(draws: Floats, spread: Floats, level: float) -> float:  # (k, n), (n,) -> scalar

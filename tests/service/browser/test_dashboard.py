@@ -43,7 +43,7 @@ def test_an_operator_runs_a_campaign_through_all_waves(site, window):
     page.locator(".state.finished").first.wait_for()
     page.get_by_role("link", name="Results").click()
     page.get_by_text("From 4,000 reports").wait_for()
-    page.locator(".chart").nth(1).wait_for()  # parts come one after the other
+    page.locator(".chart").nth(1).wait_for()  # the curve comes after the distribution
 
 
 def test_progress_is_live(site, window):

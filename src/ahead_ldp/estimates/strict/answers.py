@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ahead_ldp.estimates.bands import bonferroni_quantile, pointwise_quantile
+from ahead_ldp.estimates.bands import bonferroni_quantile, pointwise_quantile, shared_level
 from ahead_ldp.estimates.strict.bounds import Bounds, Evidence, Interval
 from ahead_ldp.estimates.strict.functionals import Attributes, Functional, Shares
 from ahead_ldp.schema.arrays import Bools, Floats
@@ -145,7 +145,7 @@ class StrictSums:
         functionals, bounds = self._bounds
         count = bounds.centre.size // 2
         together = simultaneous and len(self.weights) > 1
-        each = 1 - (1 - level) / len(self.weights) if together else level
+        each = shared_level(level, len(self.weights)) if together else level
         own = bounds.at(bounds.critical(level) if together else pointwise_quantile(level))
         low, high, place = np.zeros(len(self.weights)), np.zeros(len(self.weights)), 0
         for k, (functional, row) in enumerate(zip(functionals, self.weights, strict=True)):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.partition import TreeForm
-from ahead_ldp.estimates.bands import largest_of
+from ahead_ldp.estimates.bands import largest_of, shared_level
 from ahead_ldp.estimates.origin import Origin
 from ahead_ldp.estimates.strict.boxes import BoxGround
 from ahead_ldp.estimates.strict.evidence import GridGround, Ground, grid_sources
@@ -40,7 +40,8 @@ class Bounds:
         """The critical value with which all bounds hold at once: errors of different grounds count as independent."""
         some = np.flatnonzero(self.error > 0)
         parts = np.array_split(some, max(1, -(-some.size // (2 * _TOGETHER))))
-        return max(self._critical(part.tolist(), 1 - (1 - level) / len(parts)) for part in parts)  # S20
+        each = shared_level(level, len(parts))
+        return max(self._critical(part.tolist(), each) for part in parts)  # S20
 
     def _critical(self, some: Sequence[int], level: float) -> float:
         correlation = np.zeros((len(some), len(some)))
