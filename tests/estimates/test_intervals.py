@@ -17,6 +17,7 @@ from ahead_ldp.estimates.bands import (
     largest_quantile,
     normal_draws,
     pointwise_quantile,
+    shared_level,
     with_spread,
 )
 from ahead_ldp.estimates.estimate import Estimate
@@ -239,3 +240,12 @@ def test_quantile_intervals_hold_the_truth():
 def test_draws_are_scaled_to_a_spread():
     draws = with_spread(np.random.default_rng(13).normal(size=(300, 3)), np.array([1.0, 0.0, 2.5]))
     np.testing.assert_allclose(np.sqrt((draws**2).mean(axis=0)), [1.0, 0.0, 2.5])
+
+
+@pytest.mark.parametrize("level", [1e-300, 1e-17, 0.5, 1 - 2**-52])
+@pytest.mark.parametrize("count", [1, 2, 1000])
+def test_a_level_that_is_shared_stays_a_level(level, count):
+    shared = shared_level(level, count)
+    assert level <= shared < 1
+    assert np.isfinite(bonferroni_quantile(count, level))
+    assert np.isfinite(bonferroni_quantile(count, 1 - 2**-53))

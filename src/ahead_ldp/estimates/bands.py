@@ -11,6 +11,7 @@ from ahead_ldp.schema.arrays import Floats
 
 Joint = Callable[[], Floats | None]  # draws of all errors together, (draws, n), or None where nothing is known
 
+_SUREST = 1 - 2**-52  # the largest level whose quantile is finite after rounding
 _SEED = 1_962  # draws for a critical value are the same every time
 _TRACE = 1e-6  # on the diagonal of correlations: a singular matrix gets a root, and quantiles move by less than chance
 
@@ -19,13 +20,13 @@ def pointwise_quantile(level: float) -> float:
     """How many standard deviations a normal error stays within, with probability ``level``."""
     if not 0 < level < 1:
         raise ValueError(f"expected 0 < level < 1, got {level!r}")
-    return NormalDist().inv_cdf((1 + level) / 2)
+    return NormalDist().inv_cdf((1 + min(level, _SUREST)) / 2)
 
 
 def shared_level(level: float, count: int) -> float:
     """The level of each of ``count`` intervals that share what may go wrong; a level itself at the ends of rounding."""
     pointwise_quantile(level)  # refuses what is no level
-    return min(max(level, 1 - (1 - level) / max(count, 1)), 1 - 2**-53)
+    return min(max(level, 1 - (1 - level) / max(count, 1)), _SUREST)
 
 
 def bonferroni_quantile(count: int, level: float) -> float:
