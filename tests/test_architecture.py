@@ -4,6 +4,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,12 @@ LAYERS = [
     {"__init__"},  # the public surface: everything below the programs
     {"cli", "__main__"},
 ]
+LONGEST_CHAIN = 18  # steps from a program down to a module that imports nothing of ours
 STANDARD_LIBRARY_ONLY = "device"
 FORBIDDEN_ON_DEVICE = {"random", "numpy"}  # a device draws from the operating system
 MAY_LOAD_BY_NAME = {"__init__", "cli"}  # their parts are loaded on use
-# What is registered is loaded on use; an estimate finds the pictures, layers above it, when one is asked for.
+# What is registered is loaded on use; an estimate finds its strict intervals and its pictures, which stand above it,
+# when one is asked for.
 BY_NAME = {"ahead_ldp.schema.registry", "ahead_ldp.estimates.estimate"}
 
 
@@ -148,6 +151,21 @@ def cycles(source: Path) -> list[str]:
     return [f"{module} imports itself in a circle" for module in graph if module in reach(module)]
 
 
+def long_chains(source: Path) -> list[str]:
+    files = modules(source)
+    below: dict[str, set[str]] = {module: set() for module in files}
+    for i in imports(files):
+        if i.own and i.target in files and not i.inside_function:
+            below[i.module].add(i.target)
+
+    @cache
+    def chain(module: str) -> tuple[str, ...]:
+        return (module, *max(map(chain, sorted(below[module])), key=len, default=()))
+
+    longest = () if cycles(source) else max(map(chain, files), key=len, default=())
+    return [" -> ".join(longest)] if len(longest) - 1 > LONGEST_CHAIN else []
+
+
 def delayed_imports(source: Path) -> list[str]:
     found = imports(modules(source))
     return [f"{i} inside a function; own modules are imported at the top" for i in found if i.own and i.inside_function]
@@ -166,7 +184,7 @@ def device_imports(source: Path) -> list[str]:
     return messages
 
 
-CHECKS = [unknown_modules, upward_imports, cycles, delayed_imports, device_imports]
+CHECKS = [unknown_modules, upward_imports, cycles, long_chains, delayed_imports, device_imports]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -221,6 +239,11 @@ FAULTS = {
         cycles,
         {"oracles/base.py": "from ahead_ldp.oracles import GRR\n"},
         "oracles.grr",
+    ),
+    "a chain of 19 steps": (
+        long_chains,
+        {f"oracles/o{n}.py": f"from ahead_ldp.oracles import o{n - 1}\n" for n in range(1, 20)} | {"oracles/o0.py": ""},
+        "ahead_ldp.oracles.o19 -> ahead_ldp.oracles.o18 ->",
     ),
     "in a function": (
         delayed_imports,

@@ -12,7 +12,7 @@ from functools import cache, cached_property, partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.device.canonical import Record, canonical_bytes
 from ahead_ldp.device.codes import Attribute, Schema
-from ahead_ldp.estimates.answers import Answers, Backend, Kind, frame, kind_given, text_table
+from ahead_ldp.estimates.answers import Answers, Backend, Kind, StrictIntervals, frame, kind_given, text_table
 from ahead_ldp.estimates.bands import normal_draws
 from ahead_ldp.estimates.origin import Origin
-from ahead_ldp.estimates.quantiles import Mean, Quantiles
+from ahead_ldp.estimates.quantiles import Mean, Quantiles, StrictNumber, StrictPlaces
 from ahead_ldp.estimates.slices import (
     around_levels,
     blocks,
@@ -36,9 +36,6 @@ from ahead_ldp.estimates.slices import (
     slices,
     taken_together,
 )
-from ahead_ldp.estimates.strict.answers import StrictAnswers, StrictSums
-from ahead_ldp.estimates.strict.bounds import Evidence
-from ahead_ldp.estimates.strict.summaries import StrictMean, StrictQuantiles
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.queries import Query, Snap, parse_query
@@ -54,6 +51,22 @@ _TERMS = 64  # of a linear combination whose covariances are found pair by pair,
 _QUARTILES = (0.25, 0.5, 0.75)  # asked for where the caller names no levels
 _MARKS = np.arange(1, 16) / 16  # shares of the people at which a mean is looked at closely
 _ROUNDING = 1e-12  # a share of people below this is rounding
+
+
+class Reports(Protocol):
+    """Everything that was asked and told in a run: strict intervals of what an estimate is asked come from it."""
+
+    def answers(self, workload: Workload) -> StrictIntervals:
+        """Those of the answers to a workload."""
+
+    def sums(self, workload: Workload, weights: Floats) -> StrictIntervals:
+        """Those of weighted sums of the answers to a workload, one for each row of weights."""
+
+    def quantiles(self, attribute: Attribute, levels: Floats, near: Floats) -> StrictPlaces:
+        """Those of quantiles; ``near`` are the positions where the estimate has them."""
+
+    def mean(self, attribute: Attribute, low: Floats, high: Floats, marks: Floats) -> StrictNumber:
+        """That of a mean, where of each code the least and the largest number is known."""
 
 
 class Estimate(ABC):
@@ -92,15 +105,17 @@ class Estimate(ABC):
         """Answers that know their joint law, for simultaneous intervals; it is worked out when it is asked for."""
         answers = self.answer(workload, errors=errors)
         joint = cache(partial(self.joint_errors, workload)) if errors and answers.joint is None else answers.joint
-        strict = StrictAnswers(self.evidence, workload) if errors and self.provenance is not None else None
+        strict = self._reports.answers(workload) if errors and self._reports else None
         return replace(answers, joint=joint, consistent=self.consistent, strict=strict, assumption=self.assumption)
 
     @cached_property
-    def evidence(self) -> Evidence:
-        """What the reports alone say: the ground of strict intervals."""
+    def _reports(self) -> Reports | None:
+        """What the reports alone say, which strict intervals come from; None where nothing is known of them."""
         if self.provenance is None:
-            raise ValueError("expected an estimate from a simulation, a collection or a session")
-        return Evidence(self.schema, self.provenance)
+            return None
+        module: Any = import_module("ahead_ldp.estimates.strict.reports")  # on use: an estimate needs none of it
+        reports: Reports = module.StrictReports(self.schema, self.provenance)
+        return reports
 
     def linear(self, workload: Workload, weights: Floats) -> Answers:  # (k, n) -> k
         """Weighted sums of the answers to a workload, one for each row of weights, with standard errors.
@@ -128,7 +143,7 @@ class Estimate(ABC):
         if rows.ndim != 2 or rows.shape[1] != workload.n or not np.isfinite(rows).all():
             raise ValueError(f"expected {workload.n} finite weights in each row, got {weights!r}")
         limits = float(np.minimum(rows, 0).sum(axis=1).min()), float(np.maximum(rows, 0).sum(axis=1).max())
-        strict = None if self.provenance is None else StrictSums(self.evidence, workload, rows)
+        strict = self._reports.sums(workload, rows) if self._reports else None
         texts = [" ".join(f"{w:+g} ({q})" for w, q in zip(row, queries, strict=True) if w) for row in rows]
         labels = {"sum": np.array(texts, object)}
         sums = replace(self.linear(workload, rows), labels=labels, limits=limits)
@@ -178,8 +193,7 @@ class Estimate(ABC):
             raise ValueError(f"expected levels in [0, 1], got {levels!r}")
         places, curve = crossed_curve(self._shares, self.schema, a, wanted)
         at = np.interp(wanted, curve, places)
-        known, says = self.provenance is not None, self.assumption
-        strict = StrictQuantiles(self.evidence, a, self.schema.index(a.name), wanted, at) if known else None
+        strict, says = self._reports.quantiles(a, wanted, at) if self._reports else None, self.assumption
         if a.missing == "cell":  # F(x) - level F(end), over F(end)
             lo, hi = np.append(np.zeros(at.size), at), np.append(at, np.full(at.size, float(a.ordered_size)))
             workload = slices(self.schema, a.name, lo, hi)
@@ -242,15 +256,15 @@ class Estimate(ABC):
         number = float(shares @ middle) / total
         ratio = self.linear(workload, (middle - number * ones)[None] / total)  # linearised
         bias = 0.0 if ratio.bias_error is None else float(ratio.bias_error[0])
-        strict = self._strict_mean(a) if self.provenance is not None else None
+        strict = self._strict_mean(self._reports, a) if self._reports else None
         error, marked = float(ratio.standard_error[0]), bool(ratio.bias_not_included[0])
         return Mean(a, number, error, marked, bias, strict, self.assumption)
 
-    def _strict_mean(self, a: Attribute) -> StrictMean:
+    def _strict_mean(self, reports: Reports, a: Attribute) -> StrictNumber:
         low, high = buckets(a, np.arange(a.ordered_size))
         places, curve = crossed_curve(self._shares, self.schema, a, _MARKS, _MARKS.size)
         marks = np.unique(np.round([0.0, *np.interp(_MARKS, curve, places), float(a.ordered_size)]))
-        return StrictMean(self.evidence, a, self.schema.index(a.name), low, high - (a.kind != "real"), marks)
+        return reports.mean(a, low, high - (a.kind != "real"), marks)
 
     def sample(self, n: int, random_state: RandomState = None) -> dict[str, NDArray[Any]]:
         """Synthetic records in the user's units, a column for each attribute, drawn from the joint distribution.
@@ -316,7 +330,7 @@ class Estimate(ABC):
     def attach(self, provenance: Origin) -> Self:
         """This estimate with its provenance, which the driver of a run knows."""
         object.__setattr__(self, "provenance", provenance)  # the one thing that a mechanism cannot know
-        self.__dict__.pop("evidence", None)
+        self.__dict__.pop("_reports", None)
         return self
 
     def fingerprint(self) -> Floats:

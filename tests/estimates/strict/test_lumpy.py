@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ahead_ldp.estimates.strict.answers import StrictAnswers
+from ahead_ldp.estimates.strict.bounds import Evidence
 from ahead_ldp.schema.workloads import Workload, random_workload, true_answers
 from tests.estimates.strict.lumpy import PEOPLE, asked, comb, heaps_and_ranges, holds, spike
 
@@ -91,8 +92,10 @@ def test_a_difference_is_narrower_than_both_widths() -> None:
 def test_whole_and_nothing_are_known() -> None:
     """Everybody is everybody, and nobody is in an empty box."""
     estimate = asked(PEOPLE["half"], 1.0, 3)
+    assert estimate.provenance is not None
+    evidence = Evidence(estimate.schema, estimate.provenance)
     boxes = np.array([[[0.0, 128.0]], [[5.0, 5.0]]])
-    low, high = StrictAnswers(estimate.evidence, Workload((128,), boxes, np.arange(2), 2)).interval(0.95)
+    low, high = StrictAnswers(evidence, Workload((128,), boxes, np.arange(2), 2)).interval(0.95)
     assert low.tolist() == high.tolist() == [1.0, 0.0]
 
 

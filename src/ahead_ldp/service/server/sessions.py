@@ -9,18 +9,33 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.server.auth import Role
-from ahead_ldp.service.store.rows import Visit
-
-if TYPE_CHECKING:
-    from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.store.interface import Store
+from ahead_ldp.service.store.rows import RoleToken, Visit
 
 LONGEST_S, IDLE_S, ROTATE_S = 12 * 3600, 3600, 900
 GRACE_S = 30  # requests that were under way when the id changed
+
+
+class Host(Protocol):
+    """What a visit needs of the service."""
+
+    store: Store
+
+    @property
+    def clock(self) -> Callable[[], int]:
+        """Seconds since 1970."""
+
+    def holds(self, row: RoleToken) -> bool:
+        """Whether a token is neither revoked nor expired."""
+
+    def valid_token(self, token: str | None) -> RoleToken | None:
+        """What is stored of a token that is valid now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +57,7 @@ class Visitor:
         return hashlib.sha256(b"form" + self.visit.family).hexdigest()
 
 
-def sign_in(service: Service, token: str) -> str | None:
+def sign_in(service: Host, token: str) -> str | None:
     """Open a visit with a role token; its id, or None if the token opens nothing."""
     row = service.valid_token(token)
     if row is None or row.role not in (Role.OPERATOR, Role.ANALYST):
@@ -53,7 +68,7 @@ def sign_in(service: Service, token: str) -> str | None:
     return name
 
 
-def visitor_of(service: Service, name: str | None) -> Visitor | None:
+def visitor_of(service: Host, name: str | None) -> Visitor | None:
     """Who is behind an id; None if it is none, has expired, was signed out, or its token no longer holds."""
     now = service.clock()
     visit = service.store.session(_digest(name), now) if name else None
@@ -65,14 +80,14 @@ def visitor_of(service: Service, name: str | None) -> Visitor | None:
     return Visitor(Role(row.role), visit, _renewed(service, visit, now))
 
 
-def sign_out(service: Service, visitor: Visitor) -> None:
+def sign_out(service: Host, visitor: Visitor) -> None:
     """End the visit, whoever has its id."""
     row = service.store.role_token(visitor.visit.token)
     body = canonical_bytes({"event": "session_ended", "name": "" if row is None else row.name})
     service.store.end_session(visitor.visit.family, service.clock(), body)
 
 
-def _renewed(service: Service, visit: Visit, now: int) -> str | None:
+def _renewed(service: Host, visit: Visit, now: int) -> str | None:
     """A new id for a visit whose id is old, unless another request was faster."""
     if now - visit.made_at < ROTATE_S:
         return None
