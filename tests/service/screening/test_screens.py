@@ -8,7 +8,7 @@ from ahead_ldp.oracles import ORACLES, Tally, make_oracle
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.screening.cooccurrence import pair_deviates, pair_screens, support
-from ahead_ldp.service.screening.deviates import chi_square, largest_of, unskewed, wilson_hilferty
+from ahead_ldp.service.screening.deviates import chi_square, half_squares, largest_of, unskewed, wilson_hilferty
 from ahead_ldp.service.screening.joint_fit import joint_fit, told
 from ahead_ldp.service.screening.manipulation import influence, manipulation
 from ahead_ldp.service.screening.screens import FEWEST, screen_wave
@@ -192,6 +192,23 @@ def test_nothing_is_said_about_tiny_groups():
 
 
 # The scale
+
+
+@pytest.mark.parametrize("cells", [1, 2, 8, 300])
+def test_low_cells_together_are_normal_however_few(cells):
+    """Beyond 2 and 3 lie 2.28 % and 0.135 % of honest waves: four standard errors either way of 40,000."""
+    z = np.random.default_rng(11).standard_normal((40_000, cells))
+    found = np.array([half_squares(t, cells) for t in (np.minimum(z, 0.0) ** 2).sum(axis=1).tolist()])
+    for at, tail in [(2, 0.02275), (3, 0.00135)]:
+        assert abs((found > at).mean() - tail) < 4 * np.sqrt(tail / found.size), at
+
+
+def test_low_cells_together_far_out():
+    """One cell is its own deviate; where a tail has no floating-point number, larger sums still lie further out."""
+    assert half_squares(49.0, 1) == pytest.approx(7.0)
+    z = [half_squares(t, 16) for t in (0.0, 5.0, 50.0, 1400.0, 1500.0, 1e5)]
+    assert z == sorted(z)
+    assert z[-1] == pytest.approx(np.sqrt(1e5), rel=0.01)
 
 
 def test_deviates_are_normal():

@@ -31,6 +31,22 @@ def wilson_hilferty(value: float, freedom: int) -> float:
     return float((np.cbrt(value / freedom) - (1 - 2 / (9 * freedom))) / sqrt(2 / (9 * freedom)))
 
 
+def half_squares(value: float, cells: int) -> float:
+    """A sum of squares of this many deviates, those above 0 left out, as a normal deviate.
+
+    The number of deviates below 0 is binomial, and given it the sum is a chi-square: its tail is a mixture of theirs.
+    """
+    from scipy.special import gammaincc, gammaln, logsumexp, ndtri_exp
+
+    value = max(value, 1e-12)
+    k = np.arange(1, cells + 1)
+    weights = gammaln(cells + 1) - gammaln(k + 1) - gammaln(cells - k + 1) + cells * _HALF
+    tails = gammaincc(k / 2, value / 2)
+    far = (k / 2 - 1) * log(value / 2) - value / 2 - gammaln(k / 2)  # its leading term, where the tail has no number
+    tail = float(logsumexp(weights + np.where(tails > 0, np.log(np.maximum(tails, 1e-323)), far)))
+    return float(-ndtri_exp(min(tail, -1e-15)))
+
+
 def largest_of(z: float, tests: int) -> float:
     """The deviate of the largest among this many (Bonferroni): what is left of z once the search is paid for."""
     from scipy.special import log_ndtr, ndtri_exp

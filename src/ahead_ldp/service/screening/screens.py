@@ -23,7 +23,7 @@ from ahead_ldp.protocol.mechanism import Tallies
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Bytes, Ints
 from ahead_ldp.service.screening.cooccurrence import pair_screens
-from ahead_ldp.service.screening.deviates import chi_square, distribution, largest_of, wilson_hilferty
+from ahead_ldp.service.screening.deviates import chi_square, distribution, half_squares, largest_of, wilson_hilferty
 from ahead_ldp.service.screening.joint_fit import joint_fit
 
 SAMPLE = 50_000  # reports that co-occurrence looks at
@@ -104,7 +104,7 @@ def below_zero(oracle: Oracle, tally: Tally) -> dict[str, float | None]:
     """How far the lowest cell, and all low cells together, lie below what nobody's value would give.
 
     Fakes elsewhere push all others down. An honest cell is at or above that, so the squares of the negative deviates
-    add up to at most what half-normal ones would: mean 1/2, variance 5/4 each.
+    add up to at most what those of standard normal deviates would.
     """
     n = tally.n
     if isinstance(oracle, LinearOracle):
@@ -116,7 +116,7 @@ def below_zero(oracle: Oracle, tally: Tally) -> dict[str, float | None]:
     together = float((np.minimum(z, 0.0) ** 2).sum())
     return {
         "below_zero_lowest": largest_of(float(-z.min()), z.size),
-        "below_zero_together": (together - z.size / 2) / sqrt(1.25 * z.size),
+        "below_zero_together": half_squares(together, z.size),
     }
 
 
