@@ -29,10 +29,6 @@ class BoxEstimate(Estimate):
     def _values(self, boxes: Floats) -> Floats:  # (k, m, 2) -> (k,)
         """The answer to each box."""
 
-    def _variance(self, boxes: Floats, owner: Ints, answers: Floats) -> Floats:  # (k, m, 2), (k,), (q,) -> (q,)
-        """The variance of the answers to queries, each the sum over the boxes it owns."""
-        raise NotImplementedError
-
     def _assumes(self, boxes: Floats) -> Bools:  # (k, m, 2) -> (k,)
         """Which boxes' answers also rest on an assumption: those that end inside a code, where it is evenness."""
         return np.asarray((boxes != np.floor(boxes)).any(axis=(1, 2)))
@@ -42,11 +38,9 @@ class BoxEstimate(Estimate):
     def _width(self) -> int:
         """Numbers held at a time for one box while its variance is worked out."""
 
+    @abstractmethod
     def _with_errors(self, boxes: Floats, owner: Ints, queries: int) -> tuple[NDArray[Any], ...]:
         """Values, variances and marks of queries (q,); where ``has_bias`` also the bias as a variance."""
-        values, marked = np.bincount(owner, self._values(boxes), queries).astype(float), np.zeros(queries, bool)
-        np.logical_or.at(marked, owner, self._assumes(boxes))
-        return values, self._variance(boxes, owner, values), marked
 
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
         """Answers with standard errors; a query that ends inside a cell takes that share of it."""
@@ -62,6 +56,21 @@ class BoxEstimate(Estimate):
         return Answers(values, np.sqrt(variance), marked, consistent=self.consistent, bias_error=bias_error)
 
 
+class NoisyBoxEstimate(BoxEstimate):
+    """Answers that are added up over boxes, and whose variance is found from the boxes alone."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _variance(self, boxes: Floats, owner: Ints, answers: Floats) -> Floats:  # (k, m, 2), (k,), (q,) -> (q,)
+        """The variance of the answers to queries, each the sum over the boxes it owns."""
+
+    def _with_errors(self, boxes: Floats, owner: Ints, queries: int) -> tuple[NDArray[Any], ...]:
+        values, marked = np.bincount(owner, self._values(boxes), queries).astype(float), np.zeros(queries, bool)
+        np.logical_or.at(marked, owner, self._assumes(boxes))
+        return values, self._variance(boxes, owner, values), marked
+
+
 def stretches(workload: Workload, width: int) -> Iterator[tuple[slice, Floats, Ints]]:
     """Runs of queries that keep a (queries, width) matrix small: the run, its boxes, and their queries from 0 on."""
     order = np.argsort(workload.owner, kind="stable")
@@ -73,7 +82,7 @@ def stretches(workload: Workload, width: int) -> Iterator[tuple[slice, Floats, I
 
 
 @dataclass(frozen=True, eq=False)
-class DensityEstimate(BoxEstimate):
+class DensityEstimate(NoisyBoxEstimate):
     """A frequency for every combination of codes."""
 
     schema: Schema

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.estimates.densities import BoxEstimate
+from ahead_ldp.estimates.densities import NoisyBoxEstimate
 from ahead_ldp.estimates.grids import Grid
 from ahead_ldp.estimates.solvers.proportional_fitting import proportional_fit
 from ahead_ldp.estimates.solvers.slabs import Slabs
@@ -32,7 +32,7 @@ _CELLS = 1 << 22  # of a marginal that is put together for a query, at most (32 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MarginalEstimate(BoxEstimate):
+class MarginalEstimate(NoisyBoxEstimate):
     """Consistent marginals; others are put together from them by maximum entropy, and summed over a box.
 
     Attributes that a box does not restrict are left out. Standard errors are first order and take Norm-Sub as a
@@ -113,7 +113,7 @@ class MarginalEstimate(BoxEstimate):
         return values
 
     def _assumes(self, boxes: Floats) -> Bools:
-        marked = BoxEstimate._assumes(self, boxes)
+        marked = NoisyBoxEstimate._assumes(self, boxes)
         for attributes, rows in by_restriction(self.schema.sizes, boxes):
             marked[rows] |= self._known(attributes) != [attributes] and attributes != ()
         return marked

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.estimates.densities import BoxEstimate, DensityEstimate, less_everyone
+from ahead_ldp.estimates.densities import DensityEstimate, NoisyBoxEstimate, less_everyone
 from ahead_ldp.mechanisms.hierarchy.hierarchies import Measured, ProductLeastSquares, group_variance
 from ahead_ldp.partitions.covers import chunks, cover_weights
 from ahead_ldp.partitions.shares import code_shares
@@ -17,7 +17,7 @@ from ahead_ldp.schema.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class CoverEstimate(BoxEstimate):
+class CoverEstimate(NoisyBoxEstimate):
     """Raw estimates of all nodes; a box is the sum over the fewest nodes that cover it (WDZ+19).
 
     Unbiased, with the exact standard errors of sums of oracles' estimates; answers need not add up.

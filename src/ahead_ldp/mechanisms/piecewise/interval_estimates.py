@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.estimates.densities import BoxEstimate
+from ahead_ldp.estimates.densities import NoisyBoxEstimate
 from ahead_ldp.mechanisms.piecewise.piecewise_linear import Pieces
 from ahead_ldp.partitions.shares import column_shares, cut
 from ahead_ldp.partitions.summed_area import SummedArea
@@ -51,7 +51,7 @@ class Margin:
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalEstimate(BoxEstimate):
+class IntervalEstimate(NoisyBoxEstimate):
     """A margin that answers workloads on one attribute: sums of its density, errors of its pieces' masses."""
 
     assumption: ClassVar[str] = "shares are even or run along straight lines inside the pieces that were not divided"
