@@ -11,7 +11,7 @@ from tests.service.system.bookkeeping import Violation
 from tests.service.system.processes import Server, balance, request
 from tests.service.system.simulation import SHAPES, Simulation
 
-OPERATIONS, SOAK_OPERATIONS = 300, 5_000
+OPERATIONS, SOAK_OPERATIONS, PARTS = 300, 100_000, 20
 MANUAL = [shape for shape in SHAPES if shape["closing"] == {"kind": "manual"}]  # nothing moves that nobody asked for
 
 
@@ -103,6 +103,7 @@ def test_two_processes_behind_a_balancer(postgres):
 
 
 @pytest.mark.soak
-def test_two_processes_behind_a_balancer_for_long(postgres):
-    for _ in range(SOAK_OPERATIONS // 500):
+@pytest.mark.parametrize("part", range(PARTS))
+def test_two_processes_behind_a_balancer_for_long(part, postgres):
+    for _ in range(SOAK_OPERATIONS // PARTS // 500):
         live_over_http(postgres.new_database(), 500, random.randrange(2**32))
