@@ -2,6 +2,7 @@
 
 import base64
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,7 @@ def test_the_kept_stores_are_of_the_program_that_wrote_them(tmp_path):
     """A set is never written anew: its tables stay those of its time, and are migrated when they are read."""
     for kept in SETS:
         golden.unpack(kept / "upgrades/middle.tar.gz", tmp_path / kept.name)
-        with sqlite3.connect(tmp_path / kept.name / "store.db") as store:
+        with closing(sqlite3.connect(tmp_path / kept.name / "store.db")) as store:
             assert store.execute("SELECT value FROM meta WHERE name = 'version'").fetchone() == (VERSIONS[kept.name],)
 
 
