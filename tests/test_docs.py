@@ -112,6 +112,15 @@ def test_no_block_escapes_the_tests(page):
     assert sum(infos[info] for info in skipped) == NO_RUN.get(name(page), 0)
 
 
+FILE = re.compile(r"\b(?:tests|src|tools|benchmarks|examples|js|deploy)/[\w/.-]+\.(?:py|ts|mjs|js|md|json|yaml|toml)\b")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_files_that_are_named_exist(page):
+    named = set(FILE.findall(page.read_text("utf-8")))
+    assert [name for name in sorted(named) if not (docs.ROOT / name).exists()] == []
+
+
 def test_no_run_list_names_existing_pages():
     assert set(NO_RUN) <= {name(page) for page in PAGES}
 
