@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -57,6 +58,20 @@ class Running:
             assert self._process.stdout is not None
             self._process.stdout.close()
             self._process = None
+
+    def memory(self) -> bytes:
+        """Everything that the process can write to in its memory now."""
+        assert self._process is not None
+        parts = []
+        with open(f"/proc/{self._process.pid}/mem", "rb", buffering=0) as memory:
+            for line in Path(f"/proc/{self._process.pid}/maps").read_text().splitlines():
+                place, rights, *_ = line.split()
+                first, last = (int(end, 16) for end in place.split("-"))
+                if rights.startswith("rw"):
+                    memory.seek(first)
+                    with contextlib.suppress(OSError):
+                        parts.append(memory.read(last - first))
+        return b"".join(parts)
 
     def __enter__(self) -> Running:
         self.start()

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -168,6 +169,21 @@ def test_no_payload_is_in_any_file_before_or_after(server, tmp_path):
             assert i in data
             for part in (payload, payload[:8], payload.hex().encode()):
                 assert part not in data
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="memory is read through Linux's /proc")
+def test_the_memory_of_a_restarted_server_holds_no_report(server):
+    campaign = Campaign(server, OUE, 32)
+    assert any(payload in data for data in [server.memory()] for payload in campaign.sent.values())  # it would be found
+    server.finish(campaign.name)
+    server.wait_for("reports_deleted", campaign.name)
+    server.stop()
+    server.start()
+    status, _ = campaign.send(*(i + bytes(32) for i in campaign.sent))
+    memory = server.memory()
+    assert status == 200
+    assert any(i in memory for i in campaign.sent)
+    assert not any(payload in memory for payload in campaign.sent.values())
 
 
 def test_a_backup_made_before_forgets_too(server, tmp_path):

@@ -11,7 +11,7 @@ from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.service.store import open_store, restore
 from tests.golden.test_golden import differences, record_differences
 from tests.service.server.harness import FakeClock, bench_over
-from tests.service.store.postgres_server import NoPostgres, PostgresServer
+from tests.service.store.conftest import postgres as postgres
 from tools import golden
 
 HERE = Path(__file__).parent
@@ -20,16 +20,6 @@ STORES = ("sqlite", "postgres")
 CASES = [(kept, method) for kept in SETS for method in golden.read_json(kept / "upgrades/campaigns.json.gz")]
 every_case = pytest.mark.parametrize(("kept", "method"), CASES, ids=lambda x: getattr(x, "name", x))
 pytestmark = pytest.mark.xdist_group("golden upgrades")
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    try:
-        server = PostgresServer()
-    except NoPostgres as reason:
-        pytest.skip(str(reason))
-    yield server
-    server.remove()
 
 
 @pytest.fixture(params=STORES)

@@ -48,9 +48,18 @@ def binaries() -> Path:
 
 
 class PostgresServer:
-    """One server with a data folder and a socket in a new folder below ``parent``; processes are those it started."""
+    """One server with a data folder and a socket in a new folder below ``parent``; processes are those it started.
 
-    def __init__(self, parent: str | None = None, file_limit: int = resource.RLIM_INFINITY, **settings: str) -> None:
+    With ``primary`` it is a streaming replica of that server.
+    """
+
+    def __init__(
+        self,
+        parent: str | None = None,
+        file_limit: int = resource.RLIM_INFINITY,
+        primary: PostgresServer | None = None,
+        **settings: str,
+    ) -> None:
         self._limits = (resource.RLIMIT_FSIZE, (file_limit, resource.RLIM_INFINITY))
         self.folder = Path(tempfile.mkdtemp("", "ahead-pg-", parent))  # short: a socket's path has at most 107 bytes
         self.data = self.folder / "data"
@@ -61,16 +70,13 @@ class PostgresServer:
         try:
             if self._user:  # PostgreSQL refuses to run as root
                 shutil.chown(self.folder, **self._user)
-            self._run(
-                binaries() / "initdb",
-                "-D",
-                self.data,
-                "-U",
-                "postgres",
-                "--auth=trust",
-                "--encoding=UTF8",
-                "--no-instructions",
-            )
+            owner = ("-D", self.data, "-U", "postgres")
+            if primary is None:
+                self._run(binaries() / "initdb", *owner, "--auth=trust", "--encoding=UTF8", "--no-instructions")
+            else:
+                self._run(
+                    binaries() / "pg_basebackup", *owner, "-h", primary.folder, "-R", "-X", "stream", "-c", "fast"
+                )
             self.start()
         except (OSError, LookupError, subprocess.SubprocessError) as error:
             self.remove()

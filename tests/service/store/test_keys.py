@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from ahead_ldp.service.store import (
     open_store,
     restore,
 )
+from tests.service.store.postgres_server import PostgresServer, quick_folder
 from tests.service.store.support import (
     CAMPAIGN,
     GROUPS,
@@ -229,7 +231,7 @@ def test_a_failed_change_destroys_nothing(sealed, keys, monkeypatch):
 
 
 def everything_in(url, folder):
-    """All bytes that a store has on disk: tables, free pages and the log, which is all that a replica is sent."""
+    """All bytes that a store has on disk: tables, free pages and the log."""
     if url.startswith("postgresql"):
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CHECKPOINT")
@@ -260,6 +262,40 @@ def test_after_retention_the_store_its_log_and_a_backup_made_before_forget(url, 
     restore(tmp_path / "backup", target, 500, keys=keys.folder)
     with closing(open_store(target, keys=keys.folder)) as again:
         assert stored(again) == stored(again, GROUPS[1]) == set()
+
+
+def test_a_replica_forgets_too(postgres, keys, tmp_path):
+    """A streaming replica has every page and the whole log from before and after, and no report."""
+    url = postgres.new_database()
+    replica = PostgresServer(quick_folder(), primary=postgres)
+    try:
+        with closing(open_store(url, keys=keys.folder)) as store:
+            open_campaign(store)
+            store.add_reports([batch(range(40))])
+            before = everything_in(caught_up(url, postgres, replica), tmp_path)
+            end_and_delete(store)
+            after = everything_in(caught_up(url, postgres, replica), tmp_path)
+    finally:
+        replica.remove()
+    for name in range(40):
+        report_id, payload = report(name)
+        for data in (before, after):
+            assert report_id in data
+            assert payload not in data
+
+
+def caught_up(url, primary, replica):
+    """The same database on the replica, once it has all that the primary has."""
+    with psycopg.connect(url) as connection:
+        ((there,),) = connection.execute("SELECT pg_current_wal_flush_lsn()").fetchall()
+    here = url.replace(str(primary.folder), str(replica.folder))
+    for _ in range(600):
+        with psycopg.connect(here) as connection:
+            ((done,),) = connection.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", [there]).fetchall()
+        if done:
+            return here
+        time.sleep(0.05)
+    raise AssertionError("the replica does not follow")
 
 
 def test_a_backup_of_closed_waves_forgets_too(sealed, keys, new_url, tmp_path):
