@@ -1,8 +1,9 @@
 """Reports that came twice: of all that have one id the first counts, whatever the others say.
 
 The first is the first by name of file, then by row: an order that every machine knows. Payloads are not looked at.
-Exact with little memory: ids and places go into buckets on disk, which are looked at one by one. What comes of it is
-one bit per report, and only for files that have something to leave out.
+Exact with little memory. First every id gets a hash of 64 bits. Where no hash comes twice, which is the usual case,
+there are no copies. Else the ids behind such hashes are looked at again, with their places, in buckets on disk. What
+comes of it is one bit per report, and only for files that have something to leave out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from ahead_ldp.schema.arrays import Bools, Bytes, Ints
 
 Words = NDArray[np.uint64]
+IN_MEMORY = 2**24  # hashes: 128 MiB
 _PER_BUCKET = 200_000  # rows aimed at
 _MOST_BUCKETS = 512
 _AT_ONCE = 300_000  # rows of a bucket read at a time
@@ -26,8 +28,64 @@ _MASK = np.uint64(0xFFFFFFFF)
 _NONE = np.empty(0, np.uint8)
 
 
+class Hashes:
+    """A hash of every id, under a key that is drawn afresh. ``add`` may be called from several threads.
+
+    They are kept in memory up to 2^24, and by their highest bits in files beyond. Whoever chooses ids that share a hash
+    gets them looked at again, and no more.
+    """
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        self._folder = folder
+        self.buckets = max(1, -(-rows // IN_MEMORY))
+        self._key = np.frombuffer(secrets.token_bytes(16), np.uint64) | np.uint64(1)
+        self._parts = list[Words]()
+        self._lock = threading.Lock()
+
+    def of(self, ids: Bytes) -> Words:  # (n, 16) -> (n,)
+        """Those of some ids."""
+        words = np.ascontiguousarray(ids).view(np.uint64)
+        return np.asarray(words[:, 0] * self._key[0] + words[:, 1] * self._key[1])
+
+    def add(self, ids: Bytes) -> None:
+        """Take note of some ids."""
+        hashes = self.of(ids)
+        if self.buckets == 1:
+            self._parts.append(hashes)
+            return
+        hashes.sort()
+        ends = np.searchsorted(self._bucket(hashes), np.arange(1, self.buckets))
+        with self._lock:
+            for i, part in enumerate(np.split(hashes, ends)):
+                with (self._folder / f"{i}.hashes").open("ab") as out:
+                    part.tofile(out)
+
+    def again(self) -> Words:
+        """Hashes that came more than once, in order; what was noted is forgotten."""
+        parts, self._parts = self._parts, []
+        if self.buckets == 1:
+            return _repeated(np.concatenate([np.empty(0, np.uint64), *parts]))
+        return np.concatenate([self._again(i) for i in range(self.buckets)])
+
+    def _again(self, bucket: int) -> Words:
+        path = self._folder / f"{bucket}.hashes"
+        if not path.exists():
+            return np.empty(0, np.uint64)
+        found = _repeated(np.fromfile(path, np.uint64))
+        path.unlink()
+        return found
+
+    def _bucket(self, hashes: Words) -> Words:
+        return (hashes >> np.uint64(32)) * np.uint64(self.buckets) >> np.uint64(32)
+
+
+def _repeated(hashes: Words) -> Words:
+    hashes.sort()
+    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+
+
 class Spill:
-    """Ids and places of all reports, in buckets on disk. ``add`` may be called from several threads.
+    """Ids and places of some reports, in buckets on disk. ``add`` may be called from several threads.
 
     The bucket of an id is a multilinear hash (Lemire, Kaser 2014) under a key that is drawn afresh: the upper half of
     a sum of 32-bit words times random 64-bit keys. Whoever chooses ids cannot fill one bucket.
@@ -39,12 +97,12 @@ class Spill:
         self._key = np.frombuffer(secrets.token_bytes(8 * 5), np.uint64)
         self._locks = [threading.Lock() for _ in range(self.buckets)]
 
-    def add(self, file: int, start: int, ids: Bytes) -> None:
-        """Reports at ``start`` and after in the file of this number."""
+    def add(self, file: int, rows: Ints, ids: Bytes) -> None:
+        """Reports in these rows of the file of this number."""
         ids = np.ascontiguousarray(ids)
         record = np.empty((len(ids), _FIELDS), np.uint64)
         record[:, :2] = ids.view(np.uint64)
-        record[:, 2] = (np.uint64(file) << np.uint64(32)) + np.arange(start, start + len(ids), dtype=np.uint64)
+        record[:, 2] = (np.uint64(file) << np.uint64(32)) + rows.astype(np.uint64)
         hashed = (ids.view(np.uint32).astype(np.uint64) @ self._key[1:] + self._key[0]) >> np.uint64(32)
         bucket = (hashed % np.uint64(self.buckets)).astype(np.int64)
         order = np.argsort(bucket, kind="stable")

@@ -11,12 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from ahead_ldp.engines.counting import Care, Counted, Engine, Result, complete, count_shard, merge, refuse
-from ahead_ldp.engines.dedup import LeftOut, Spill
-from ahead_ldp.engines.files import Asked, Damaged, Foreign, Questions, check_file, open_file, read_batches
+from ahead_ldp.engines.dedup import Hashes, LeftOut, Spill, Words
+from ahead_ldp.engines.files import Asked, Batch, Damaged, Foreign, Questions, check_file, open_file, read_batches
 from ahead_ldp.engines.manifests import Entry, ReportFile, find_files, sha256_of
 from ahead_ldp.oracles import Tally
-from ahead_ldp.schema.arrays import Bools, Bytes
+from ahead_ldp.schema.arrays import Bytes
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
@@ -43,37 +45,37 @@ def count_files(
 ) -> Result:
     """The tallies of report files of this machine, as ``Engine.count`` promises them, on so many threads."""
     workers = threads or os.cpu_count() or 1
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers) as pool, tempfile.TemporaryDirectory(prefix="ahead-dedup-") as folder:
         shards, damaged = _check(files, questions, verify, quarantine, pool)
-        left_out, duplicates = LeftOut(), 0
-        if dedup:
-            shards, left_out, duplicates = _find_copies(shards, damaged, quarantine, pool)
-        count = partial(_attempt, partial(_count, left_out=left_out, verify=verify))
-        outcomes = pool.map(count, range(len(shards)), shards)
-        tallies, done, total = [], 0, sum(s.rows for s in shards)
+        hashes = Hashes(Path(folder), sum(s.rows for s in shards)) if dedup else None
+        outcomes = pool.map(partial(_attempt, partial(_count, hashes=hashes, verify=verify)), shards)
+        whole, tallies, done, total = list[_Shard](), [], 0, sum(s.rows for s in shards)
         for shard, (counted, problem) in zip(shards, outcomes, strict=True):
             problem = problem or (counted.problem(_promised(shard)) if counted else None)
             if problem or counted is None:
-                if dedup:  # its reports have been weighed against the others'
-                    raise ValueError(f"{shard.file.name} changed while it was read ({problem}); count again")
                 damaged.append((shard.file.name, str(problem)))
             else:
+                whole.append(shard)
                 tallies.append((shard.asked.question, counted.tally))
             done += shard.rows
             if progress:
                 progress(done, total)
-    refuse([], damaged, quarantine)
-    counted_files = tuple(shard.file for shard in shards)
-    return Result(complete(questions, merge(tallies)), counted_files, dict(damaged), duplicates)
+        refuse([], damaged, quarantine)
+        found, duplicates = complete(questions, merge(tallies)), 0
+        if hashes is not None and (again := hashes.again()).size:
+            left_out, duplicates = _find_copies(whole, hashes, again, Path(folder), pool)
+            less = merge(pool.map(partial(_left_out, whole, left_out), left_out.files))
+            found |= {question: found[question] - tally for question, tally in less.items()}
+    return Result(found, tuple(shard.file for shard in whole), dict(damaged), duplicates)
 
 
 def _promised(shard: _Shard) -> int:
     return shard.file.entry.rows if shard.file.entry else shard.rows
 
 
-def _attempt(run: Callable[[int, _Shard], T], number: int, shard: _Shard) -> tuple[T | None, str | None]:
+def _attempt(run: Callable[[_Shard], T], shard: _Shard) -> tuple[T | None, str | None]:
     try:
-        return run(number, shard), None
+        return run(shard), None
     except Damaged as error:
         return None, str(error)
 
@@ -116,49 +118,65 @@ def _open(file: ReportFile, questions: Questions, verify: bool) -> _Shard:
     return shard
 
 
-def _count(number: int, shard: _Shard, left_out: LeftOut, verify: bool) -> Counted:
-    def batches() -> Iterator[tuple[int, Asked, Bytes, Bools | None]]:
-        """Its rows, with those to keep."""
-        with open_file(shard.file.path, check_pages=verify) as opened:
-            for batch in read_batches(opened, shard.asked):
-                keep = left_out.keep(number, batch.start, len(batch.payloads))
-                yield number, shard.asked, batch.payloads, keep
+def _count(shard: _Shard, hashes: Hashes | None, verify: bool) -> Counted:
+    """All rows of a file; their ids are noted where copies are looked for."""
+
+    def batches() -> Iterator[tuple[str, Asked, Bytes, None]]:
+        """Its rows."""
+        with open_file(shard.file.path, check_pages=verify or hashes is not None) as opened:
+            for batch in read_batches(opened, shard.asked, ids=hashes is not None):
+                if hashes is not None and batch.ids is not None:
+                    hashes.add(batch.ids)
+                yield shard.file.name, shard.asked, batch.payloads, None
 
     by_file = count_shard(batches())
-    return by_file.get(number) or Counted(0, 0, Tally.empty(shard.asked.oracle.outcomes))
+    return by_file.get(shard.file.name) or Counted(0, 0, Tally.empty(shard.asked.oracle.outcomes))
 
 
 def _find_copies(
-    shards: list[_Shard], damaged: list[tuple[str, str]], quarantine: bool, pool: ThreadPoolExecutor
-) -> tuple[list[_Shard], LeftOut, int]:
-    """What to leave out. A damaged file is found first and has no say, so the others are looked at again without it."""
-    while True:
-        with tempfile.TemporaryDirectory(prefix="ahead-dedup-") as folder:
-            spill = Spill(Path(folder), sum(s.rows for s in shards))
-            attempts = list(pool.map(partial(_attempt, partial(_spill, spill=spill)), range(len(shards)), shards))
-            bad = [(s.file.name, why) for s, (_, why) in zip(shards, attempts, strict=True) if why]
-            if bad:
-                damaged += bad
-                refuse([], damaged, quarantine)
-                shards = [s for s, (_, why) in zip(shards, attempts, strict=True) if not why]
-                continue
-            left_out, duplicates = LeftOut(), 0
-            for places in spill.resolve():
-                left_out.mark(places)
-                duplicates += len(places)
-            return shards, left_out, duplicates
+    shards: Sequence[_Shard], hashes: Hashes, again: Words, folder: Path, pool: ThreadPoolExecutor
+) -> tuple[LeftOut, int]:
+    """What to leave out, among the reports whose hash came more than once; files go by their places."""
+    spill = Spill(folder, sum(shard.rows for shard in shards))
+
+    def look(number: int) -> None:
+        """Write down who may be a copy."""
+        for batch in _read_again(shards[number]):
+            if batch.ids is not None:
+                own = hashes.of(batch.ids)
+                rows = np.flatnonzero(again[np.searchsorted(again[:-1], own)] == own)
+                spill.add(number, batch.start + rows, batch.ids[rows])
+
+    list(pool.map(look, range(len(shards))))
+    left_out, duplicates = LeftOut(), 0
+    for places in spill.resolve():
+        left_out.mark(places)
+        duplicates += len(places)
+    return left_out, duplicates
 
 
-def _spill(number: int, shard: _Shard, spill: Spill) -> None:
-    seen = invalid = 0
-    with open_file(shard.file.path) as opened:
-        for batch in read_batches(opened, shard.asked, ids=True):
-            assert batch.ids is not None
-            invalid += int((~shard.asked.oracle.valid(batch.payloads)).sum())
-            spill.add(number, batch.start, batch.ids)
-            seen += len(batch.ids)
-    if problem := Counted(seen, invalid, Tally.empty(0)).problem(_promised(shard)):
-        raise Damaged(problem)
+def _left_out(shards: Sequence[_Shard], left_out: LeftOut, number: int) -> tuple[str, Tally]:
+    """The question of a file, and the tally of its reports that do not count."""
+    shard = shards[number]
+    rows = (
+        (number, shard.asked, b.payloads, left_out.marked(number, b.start + np.arange(len(b.payloads))))
+        for b in _read_again(shard)
+    )
+    return shard.asked.question, count_shard(rows)[number].tally
+
+
+def _read_again(shard: _Shard) -> Iterator[Batch]:
+    """A file that was counted."""
+    seen = 0
+    try:
+        with open_file(shard.file.path, check_pages=False) as opened:
+            for batch in read_batches(opened, shard.asked, ids=True):
+                seen += len(batch.payloads)
+                yield batch
+    except Damaged as error:
+        raise ValueError(f"{shard.file.name} changed while it was read ({error}); count again") from None
+    if seen != shard.rows:
+        raise ValueError(f"{shard.file.name} changed while it was read ({seen:,} rows); count again")
 
 
 class LocalEngine(Engine):

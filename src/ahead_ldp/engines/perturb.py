@@ -260,7 +260,7 @@ def _check_table(table: str | Path, plan: Plan) -> int:
         spill = Spill(Path(folder), _MOST_ROWS)
         for batch in read_table(table, plan):
             prints = check_rows(plan, rows_of(plan, batch))
-            spill.add(0, rows, prints)
+            spill.add(0, np.arange(rows, rows + len(prints)), prints)
             rows += len(prints)
         copies = sum(len(again) for again in spill.resolve())
     if copies:

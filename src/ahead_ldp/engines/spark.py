@@ -122,10 +122,7 @@ class SparkEngine(Engine):
         """The tallies less those of the rows to leave out, which are read again; their files alone."""
         some = {i: files[i] for i in left_out.files}
         less, _, _ = self._tally(some, questions, left_out)
-        return {
-            key: Tally(tally.n - less[key].n, tally.counts - less[key].counts) if key in less else tally
-            for key, tally in tallies.items()
-        }
+        return {key: tally - less[key] if key in less else tally for key, tally in tallies.items()}
 
     def _changed(self, files: dict[int, ReportFile]) -> list[tuple[str, str]]:
         """Files whose bytes are not those of their manifest."""

@@ -35,6 +35,10 @@ class Tally:
             raise ValueError(f"expected tallies of one question, got {self.counts.size} and {other.counts.size} counts")
         return Tally(self.n + other.n, self.counts + other.counts)
 
+    def __sub__(self, other: Tally) -> Tally:
+        """The tally without reports that are in it."""
+        return Tally(self.n - other.n, self.counts - other.counts)
+
     def __eq__(self, other: object) -> bool:
         """Equal numbers."""
         return isinstance(other, Tally) and self.n == other.n and np.array_equal(self.counts, other.counts)
