@@ -10,13 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from ahead_ldp.cli import main
-from ahead_ldp.engines import spark
+from ahead_ldp.engines import spark, writer
 from ahead_ldp.engines.campaigns import advance, open_campaign, start_campaign
 from ahead_ldp.engines.jobs import Job
 from ahead_ldp.engines.local import LOCAL
 from ahead_ldp.engines.perturb import Plan, answer_table
 from ahead_ldp.engines.spark import SparkEngine
 from ahead_ldp.engines.spark_holding import answer_frame, read_frame
+from ahead_ldp.engines.spark_rows import count_frame
 from ahead_ldp.engines.spark_session import spark_map
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.research.experiments import journal
@@ -103,7 +104,10 @@ def fewer(path):
     pq.write_table(table.slice(0, 7), path)
 
 
-@pytest.mark.parametrize(("damage", "says"), [(truncated, "0 of 50 rows can be read"), (fewer, "7 of 50 rows can be")])
+DAMAGE = [(truncated, "not a readable Parquet file"), (fewer, "it has 7 rows, its manifest says 50")]
+
+
+@pytest.mark.parametrize(("damage", "says"), DAMAGE)
 def test_a_damaged_file_is_named_or_set_aside_whole(engine, tmp_path, damage, says):
     asked = asked_of()
     ids, payloads = some_reports(asked, 100)
@@ -112,7 +116,7 @@ def test_a_damaged_file_is_named_or_set_aside_whole(engine, tmp_path, damage, sa
     files = engine.find(str(tmp_path))
     with pytest.raises(ValueError, match=rf"--quarantine: wave=1/group=1/part-00001.parquet \({says}"):
         engine.count(files, by_digest(asked))
-    found = engine.count(files, by_digest(asked), quarantine=True, dedup=False)
+    found = engine.count(files, by_digest(asked), quarantine=True)
     assert found.tallies[asked.question] == asked.oracle.tally(payloads[:50])
     assert list(found.set_aside) == ["wave=1/group=1/part-00001.parquet"]
 
@@ -122,16 +126,16 @@ def test_files_of_something_else_are_refused_by_name(engine, tmp_path):
     write(tmp_path / "a", asked, *some_reports(asked, 5))
     write(tmp_path / "b", other, *some_reports(other, 5))
     files = engine.find(str(tmp_path / "a")) + engine.find(str(tmp_path / "b"))
-    with pytest.raises(ValueError, match=r"move away wave=1/group=1/part-00000.parquet \(of another campaign, wave"):
+    with pytest.raises(ValueError, match=r"move away wave=1/group=1/part-00000.parquet \(of another campaign: 'ddd"):
         engine.count(files, by_digest(asked))
 
 
-def test_what_pyarrow_and_spark_cannot_read_without_a_manifest_stops_it(engine, tmp_path):
+def test_what_cannot_be_read_without_a_manifest_is_named(engine, tmp_path):
     asked = asked_of()
     (path,) = write(tmp_path, asked, *some_reports(asked, 50))
     (tmp_path / "_manifest.json").unlink()
     truncated(path)
-    with pytest.raises(ValueError, match="Spark could not count the reports"):
+    with pytest.raises(ValueError, match=r"part-00000.parquet \(not a readable Parquet file"):
         engine.count(engine.find(str(tmp_path)), by_digest(asked))
 
 
@@ -143,19 +147,91 @@ def test_other_bytes_than_the_manifest_says_are_found(engine, tmp_path):
         engine.count(engine.find(str(tmp_path)), by_digest(asked), verify=True)
 
 
-def test_skewed_empty_and_single_row_partitions(engine, tmp_path):
+def test_skewed_empty_and_single_row_files(engine, tmp_path, monkeypatch):
+    """A large file is counted in parts, by several tasks; copies in other parts and files are found."""
+    monkeypatch.setattr(spark, "ROWS_PER_TASK", 1000)
+    monkeypatch.setattr(writer, "ROWS_PER_GROUP", 700)
     asked = asked_of("oue", 64)
     ids, payloads = some_reports(asked, 5001)
     write(tmp_path, asked, ids[:5000], payloads[:5000])
-    write(tmp_path, asked, ids[5000:], payloads[5000:], name="one")
+    write(tmp_path, asked, ids[[5000, 4999, 3]], payloads[[5000, 4999, 4]], name="x")
     write(tmp_path, asked, ids[:0], payloads[:0], name="none")
-    engine.session.conf.set("spark.sql.files.maxPartitionBytes", "4000")  # several tasks for one file
-    try:
-        found = engine.count(engine.find(str(tmp_path)), by_digest(asked), dedup=False)
-    finally:
-        engine.session.conf.unset("spark.sql.files.maxPartitionBytes")
-    assert found.tallies[asked.question] == asked.oracle.tally(payloads)
+    files = engine.find(str(tmp_path))
+    assert max(len(spark._parts(file)) for file in files) == 5
+    found = engine.count(files, by_digest(asked))
+    assert (found.tallies[asked.question], found.duplicates) == (asked.oracle.tally(payloads), 2)
     assert engine.find(str(tmp_path / "nothing")) == []
+
+
+def test_a_part_that_is_damaged_spoils_its_file(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark, "ROWS_PER_TASK", 300)
+    monkeypatch.setattr(writer, "ROWS_PER_GROUP", 100)
+    asked = asked_of()
+    ids, payloads = some_reports(asked, 900)
+    bad = payloads.copy()
+    bad[850, -1] |= 0x80  # padding
+    write(tmp_path, asked, ids, bad)
+    write(tmp_path, asked, ids, payloads, name="whole")
+    files = engine.find(str(tmp_path))
+    with pytest.raises(ValueError, match=r"\(1 of 900 reports could not have been made by a device"):
+        engine.count(files, by_digest(asked))
+    found = engine.count(files, by_digest(asked), quarantine=True)
+    assert (found.tallies[asked.question], found.duplicates) == (asked.oracle.tally(payloads), 0)
+
+
+def test_many_copies_are_compared_without_a_list_of_suspects(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark, "_FILTERED", 10)
+    asked = asked_of("grr", 5)
+    ids, payloads = some_reports(asked, 100)
+    write(tmp_path, asked, np.concatenate([ids, ids]), np.concatenate([payloads, payloads]))
+    found = engine.count(engine.find(str(tmp_path)), by_digest(asked))
+    assert (found.tallies[asked.question], found.duplicates) == (asked.oracle.tally(payloads), 100)
+
+
+def dying(units, marker, count):
+    """Count; the first task that gets here dies afterwards, with its interpreter and its result."""
+    found = count(units)
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return found
+    os._exit(1)
+
+
+def test_a_killed_task_changes_no_tally(engine, tmp_path, monkeypatch):
+    asked = asked_of()
+    ids, payloads = some_reports(asked, 300)
+    write(tmp_path / "reports", asked, ids, payloads, rows_per_file=100)
+    marker, whole = str(tmp_path / "killed"), spark.SparkEngine._map
+
+    def doomed(self, function, units):
+        return whole(self, partial(dying, marker=marker, count=function), units)
+
+    monkeypatch.setattr(spark.SparkEngine, "_map", doomed)
+    found = engine.count(engine.find(str(tmp_path / "reports")), by_digest(asked))
+    assert os.path.exists(marker)
+    assert found.tallies[asked.question] == asked.oracle.tally(payloads)
+
+
+def test_rows_of_a_table_are_counted_too(engine, tmp_path):
+    """What lies in a lake format is no report file; the first of an id counts, by the columns that say so."""
+    asked, other = asked_of("oue", 64), asked_of("grr", 5, group="2")
+    (ids, payloads), (_, more) = some_reports(asked, 60), some_reports(other, 20)
+    rows = [(i.tobytes(), p.tobytes(), asked.question, at) for at, (i, p) in enumerate(zip(ids, payloads, strict=True))]
+    rows += [(bytes([at]) * 16, p.tobytes(), other.question, 0) for at, p in enumerate(more)]
+    schema = "report_id binary, payload binary, question string, at int"
+    frame = engine.session.createDataFrame(rows, schema)
+    truth = {asked.question: asked.oracle.tally(payloads), other.question: other.oracle.tally(more)}
+    assert count_frame(frame, by_digest(asked, other)) == truth
+    again = engine.session.createDataFrame([*rows, (rows[3][0], rows[4][1], asked.question, 99)], schema)
+    assert count_frame(again, by_digest(asked, other), ["at"]) == truth
+    with pytest.raises(ValueError, match="expected every report_id once, got 1 again"):
+        count_frame(again, by_digest(asked, other))
+    with pytest.raises(ValueError, match="got 20 of others"):
+        count_frame(frame, by_digest(asked))
+    short = engine.session.createDataFrame([(b"i" * 16, b"x", asked.question, 0)], schema)
+    with pytest.raises(ValueError, match="1 of 1 reports could not have been made by a device"):
+        count_frame(short, by_digest(asked))
 
 
 def killing(batches, marker):
@@ -167,22 +243,6 @@ def killing(batches, marker):
         except FileExistsError:
             continue
         os._exit(1)
-
-
-def test_a_killed_task_changes_no_tally(engine, tmp_path, monkeypatch):
-    asked = asked_of()
-    ids, payloads = some_reports(asked, 300)
-    write(tmp_path / "reports", asked, ids, payloads, rows_per_file=100)
-    marker, read = str(tmp_path / "killed"), spark._read
-
-    def doomed(session, files):
-        frame = read(session, files)
-        return frame.mapInArrow(partial(killing, marker=marker), frame.schema)
-
-    monkeypatch.setattr(spark, "_read", doomed)
-    found = engine.count(engine.find(str(tmp_path / "reports")), by_digest(asked), dedup=False)
-    assert os.path.exists(marker)
-    assert found.tallies[asked.question] == asked.oracle.tally(payloads)
 
 
 @pytest.fixture

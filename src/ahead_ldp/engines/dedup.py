@@ -44,8 +44,7 @@ class Hashes:
 
     def of(self, ids: Bytes) -> Words:  # (n, 16) -> (n,)
         """Those of some ids."""
-        words = np.ascontiguousarray(ids).view(np.uint64)
-        return np.asarray(words[:, 0] * self._key[0] + words[:, 1] * self._key[1])
+        return hash_ids(ids, self._key)
 
     def add(self, ids: Bytes) -> None:
         """Take note of some ids."""
@@ -64,14 +63,14 @@ class Hashes:
         """Hashes that came more than once, in order; what was noted is forgotten."""
         parts, self._parts = self._parts, []
         if self.buckets == 1:
-            return _repeated(np.concatenate([np.empty(0, np.uint64), *parts]))
+            return repeated(np.concatenate([np.empty(0, np.uint64), *parts]))
         return np.concatenate([self._again(i) for i in range(self.buckets)])
 
     def _again(self, bucket: int) -> Words:
         path = self._folder / f"{bucket}.hashes"
         if not path.exists():
             return np.empty(0, np.uint64)
-        found = _repeated(np.fromfile(path, np.uint64))
+        found = repeated(np.fromfile(path, np.uint64))
         path.unlink()
         return found
 
@@ -79,7 +78,22 @@ class Hashes:
         return (hashes >> np.uint64(32)) * np.uint64(self.buckets) >> np.uint64(32)
 
 
-def _repeated(hashes: Words) -> Words:
+def hash_ids(ids: Bytes, key: Words) -> Words:  # (n, 16), (2,) -> (n,)
+    """A number of 64 bits for every id."""
+    words = np.ascontiguousarray(ids).view(np.uint64)
+    return np.asarray(words[:, 0] * key[0] + words[:, 1] * key[1])
+
+
+def records_of(file: int, rows: Ints, ids: Bytes) -> Words:  # (n,), (n, 16) -> (n, 3)
+    """Ids with their places: the number of the file, and the row in it."""
+    records = np.empty((len(ids), _FIELDS), np.uint64)
+    records[:, :2] = np.ascontiguousarray(ids).view(np.uint64)
+    records[:, 2] = (np.uint64(file) << np.uint64(32)) + rows.astype(np.uint64)
+    return records
+
+
+def repeated(hashes: Words) -> Words:
+    """Those that are there more than once, in order. The array is sorted in place."""
     hashes.sort()
     return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
 
@@ -100,9 +114,7 @@ class Spill:
     def add(self, file: int, rows: Ints, ids: Bytes) -> None:
         """Reports in these rows of the file of this number."""
         ids = np.ascontiguousarray(ids)
-        record = np.empty((len(ids), _FIELDS), np.uint64)
-        record[:, :2] = ids.view(np.uint64)
-        record[:, 2] = (np.uint64(file) << np.uint64(32)) + rows.astype(np.uint64)
+        record = records_of(file, rows, ids)
         hashed = (ids.view(np.uint32).astype(np.uint64) @ self._key[1:] + self._key[0]) >> np.uint64(32)
         bucket = (hashed % np.uint64(self.buckets)).astype(np.int64)
         order = np.argsort(bucket, kind="stable")
@@ -127,13 +139,14 @@ def _resolve(path: Path) -> Words:
     dropped: list[Words] = []
     with path.open("rb") as file:
         while (part := np.fromfile(file, np.uint64, _AT_ONCE * _FIELDS)).size:
-            known, left = _fold(np.concatenate([known, part.reshape(-1, _FIELDS)]))
+            known, left = first_places(np.concatenate([known, part.reshape(-1, _FIELDS)]))
             dropped.append(left)
     return np.concatenate(dropped)
 
 
-def _fold(records: Words) -> tuple[Words, Words]:
+def first_places(records: Words) -> tuple[Words, Words]:
     """One record for each id, the one of the first place; and the places of the others."""
+    records = records.reshape(-1, _FIELDS)
     order = np.argsort(records[:, 0] ^ records[:, 1], kind="stable")
     mixed = (records[:, 0] ^ records[:, 1])[order]
     same = np.concatenate([[False], mixed[1:] == mixed[:-1]])
@@ -159,7 +172,7 @@ class LeftOut:
         """Leave out these (file, row) places."""
         files = (places >> np.uint64(32)).astype(np.int64)
         for file in np.unique(files).tolist():
-            bits = packed_rows((places[files == file] & _MASK).astype(np.int64))
+            bits = _packed_rows((places[files == file] & _MASK).astype(np.int64))
             known = self._bits.get(file, bits[:0])
             both = np.zeros(max(bits.size, known.size), np.uint8)
             both[: known.size] |= known
@@ -178,7 +191,7 @@ class LeftOut:
         return inside & (bits[at // 8] >> (at % 8).astype(np.uint8) & 1 == 1) if bits.size else inside
 
 
-def packed_rows(rows: Ints) -> Bytes:
+def _packed_rows(rows: Ints) -> Bytes:
     """A bit for every row up to the last of these, set for these, least significant first."""
     bits = np.zeros(int(rows.max(initial=-1)) + 1, bool)
     bits[rows] = True

@@ -8,6 +8,7 @@ checksums. Files lie in ``reports/wave=1/group=2/part-*.parquet``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -90,13 +91,26 @@ def file_schema(asked: Asked) -> Any:
 def open_file(path: str, check_pages: bool = True) -> Any:
     """The Parquet file, its footer read; what is none is damaged. Pages are checked, or else mapped into memory."""
     pa = arrow()
-    how = {"page_checksum_verification": True} if check_pages else {"memory_map": True}
+    how: dict[str, Any] = {"page_checksum_verification": True} if check_pages else {"memory_map": True}
     try:
-        return pa.parquet.ParquetFile(path, read_dictionary=["question"], **how)
-    except KeyError:  # no such column: for ``check_file`` to say
-        return pa.parquet.ParquetFile(path)
+        if "://" in path:
+            system, path = place(path)
+            how["filesystem"] = system
+        try:
+            return pa.parquet.ParquetFile(path, read_dictionary=["question"], **how)
+        except KeyError:  # no such column: for ``check_file`` to say
+            return pa.parquet.ParquetFile(path, filesystem=how.get("filesystem"))
     except (OSError, pa.ArrowException) as error:
         raise Damaged(f"not a readable Parquet file ({_first_line(error)})") from None
+
+
+def place(address: str) -> tuple[Any, str]:
+    """Arrow's file system of an address, and the path in it. Hadoop's name for S3 is known too."""
+    arrow()
+    import pyarrow.fs
+
+    system, path = pyarrow.fs.FileSystem.from_uri(re.sub("^s3[an]://", "s3://", address))
+    return system, path.rstrip("/")
 
 
 def check_file(file: Any, questions: Questions) -> Asked:
@@ -132,15 +146,25 @@ class Batch:
 
     start: int  # the first row's place in its file
     ids: Bytes | None  # (n, 16), where asked for
-    payloads: Bytes  # (n, payload length)
+    payloads: Bytes  # (n, payload length); (n, 0) where not asked for
+
+    def __len__(self) -> int:
+        return len(self.payloads)
 
 
-def read_batches(file: Any, asked: Asked, ids: bool = False, rows: int = ROWS_AT_ONCE) -> Iterator[Batch]:
-    """All rows of an open file, as arrays that live as long as the batch; a bad page or a null is damage."""
+def read_batches(
+    file: Any, asked: Asked, ids: bool = False, payloads: bool = True, part: tuple[int, int] = (0, 1)
+) -> Iterator[Batch]:
+    """The rows of an open file, as arrays that live as long as the batch; a bad page or a null is damage.
+
+    ``part`` (j, m) takes the j-th of m parts of about as many row groups.
+    """
     pa = arrow()
-    columns = COLUMNS if ids else COLUMNS[1:]
-    start = 0
-    batches = file.iter_batches(batch_size=rows, columns=list(columns), use_threads=False)
+    columns = [name for name, wanted in zip(COLUMNS, (ids, payloads, True), strict=True) if wanted]
+    first, last = (file.num_row_groups * j // part[1] for j in (part[0], part[0] + 1))
+    start = sum(file.metadata.row_group(g).num_rows for g in range(first))
+    groups = list(range(first, last))
+    batches = file.iter_batches(batch_size=ROWS_AT_ONCE, row_groups=groups, columns=columns, use_threads=False)
     while True:
         try:
             batch = next(batches, None)
@@ -152,8 +176,9 @@ def read_batches(file: Any, asked: Asked, ids: bool = False, rows: int = ROWS_AT
             raise Damaged("it has empty cells")
         if batch.num_rows and not _all_equal(batch.column(batch.num_columns - 1), asked.question):
             raise Damaged("its column question is not the question of its metadata")
-        payloads = fixed_bytes(batch.column(batch.num_columns - 2), asked.oracle.report_bytes)
-        yield Batch(start, fixed_bytes(batch.column(0), ID_LENGTH) if ids else None, payloads)
+        none = np.empty((batch.num_rows, 0), np.uint8)
+        taken = fixed_bytes(batch.column(batch.num_columns - 2), asked.oracle.report_bytes) if payloads else none
+        yield Batch(start, fixed_bytes(batch.column(0), ID_LENGTH) if ids else None, taken)
         start += batch.num_rows
 
 

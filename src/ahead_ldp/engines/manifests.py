@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ahead_ldp.device.canonical import Record, check_digest, fields, integer, parse_canonical
+from ahead_ldp.engines.files import place
 from ahead_ldp.engines.layout import CAMPAIGN, REPORTS, write_record
 
 PATTERN = "_manifest*.json"  # readers of Parquet folders skip names that begin with an underscore
@@ -89,8 +90,8 @@ def find_files(paths: Sequence[str | Path], below: str = "") -> list[ReportFile]
     Where there is one, a file that it does not list is a problem, and so is one that it lists and that is gone.
     """
     by_path: dict[str, ReportFile] = {}
-    for place in paths:
-        path = Path(place)
+    for given in paths:
+        path = Path(given)
         if (path / CAMPAIGN).exists():
             path = path / REPORTS
         elif not path.exists():
@@ -145,6 +146,7 @@ def _shown(path: Path, start: Path) -> bool:
 
 
 def sha256_of(path: str) -> str:
-    """The digest of a file's bytes."""
-    with open(path, "rb") as file:
+    """The digest of a file's bytes; the file goes by its path, or by an address that Arrow knows."""
+    system, inside = place(path) if "://" in path else (None, path)
+    with open(path, "rb") if system is None else system.open_input_stream(inside) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

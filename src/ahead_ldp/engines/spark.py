@@ -1,36 +1,56 @@
-"""The Spark engine: the same two functions, scheduled by Spark over Arrow batches, on any path that Spark reads.
+"""The Spark engine: executors get the addresses of files, read them through Arrow and count as one machine does.
 
-Partial counts stay apart by file until all parts of a file have come together and its rows match the manifest; only
-then are they added to the tally of their question, in a tree. Tasks that fail, are repeated or speculated count once,
-because Spark takes one result of each; counting itself is a function of the rows.
-Reports that came twice are found by their ids, which are shuffled; payloads never are.
+Rows do not go through Spark. A task has some files, or a part of a large one; it adds up what it can and returns a
+tally for each question. Tasks that fail, are repeated or speculated count once, because Spark takes one result of each,
+and counting is a function of the rows. Copies are found by hashes of the ids, which are shuffled; payloads never are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ahead_ldp.engines.counting import Care, Counted, Engine, Result, complete, count_shard, merge, refuse
-from ahead_ldp.engines.dedup import LeftOut, packed_rows
-from ahead_ldp.engines.files import Asked, Questions
+from ahead_ldp.engines.counting import Care, Counted, Engine, Result, complete, merge, refuse
+from ahead_ldp.engines.dedup import LeftOut, Words, first_places, hash_ids, records_of, repeated
+from ahead_ldp.engines.files import Damaged, Foreign, Questions
 from ahead_ldp.engines.manifests import PATTERN, ReportFile, with_entries
-from ahead_ldp.engines.spark_session import java_error, on_tables, spark_session
+from ahead_ldp.engines.shards import WHOLE, Part, Shard, count_left_out, count_part, open_shard, read_again
+from ahead_ldp.engines.spark_session import java_error, spark_map, spark_session
 from ahead_ldp.oracles import Tally
-from ahead_ldp.schema.arrays import Bools, Bytes
 
-_ROWS = "report_id binary, payload binary, question string"
-_PARTS = "file int, question int, rows long, invalid long, n long, counts binary"
-_SUMS = "question int, problem string, n long, counts binary, files binary"
-_SETTLED = _SUMS + ", branch int"
-_BRANCHES = 32  # of the tree, below its root
-_FOREIGN, _PROBLEM = -1, -2
-_BITS = "file int, copies long, bits binary"
+ROWS_PER_TASK = 2_000_000  # aimed at; a larger file is counted in parts
+_FILTERED = 1_000_000  # hashes that came again and are sent to all executors; of more, all ids are compared
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A file by its number, or a part of it."""
+
+    number: int
+    file: ReportFile
+    part: Part
+
+    @property
+    def rows(self) -> int:
+        """About how many."""
+        return (self.file.entry.rows if self.file.entry else ROWS_PER_TASK) // self.part[1]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a task, or all of them, made of its units."""
+
+    tallies: dict[str, Tally] = field(default_factory=dict)  # by question, of files that are whole
+    parts: list[tuple[int, Shard, Counted]] = field(default_factory=list)  # of files that other tasks count too
+    shards: dict[int, Shard] = field(default_factory=dict)  # files that count
+    foreign: dict[int, str] = field(default_factory=dict)
+    damaged: dict[int, str] = field(default_factory=dict)
 
 
 class SparkEngine(Engine):
@@ -68,234 +88,161 @@ class SparkEngine(Engine):
 
     def count_with(self, care: Care, files: Sequence[ReportFile], questions: Questions) -> Result:
         """See ``Engine``."""
-        damaged = [(file.name, file.problem) for file in files if file.problem]
-        refuse([], damaged, care.quarantine)
-        numbered = {i: file for i, file in enumerate(files) if not file.problem}
-        if care.verify:
-            damaged += self._changed(numbered)
-        tallies, foreign, broken = self._tally(numbered, questions)
-        damaged += broken
-        refuse(foreign, damaged, care.quarantine)
-        bad = {name for name, _ in damaged}
-        if broken or bad & {file.name for file in numbered.values()}:
-            numbered = {i: file for i, file in numbered.items() if file.name not in bad}
-            tallies, _, _ = self._tally(numbered, questions)
-        duplicates = 0
-        if care.dedup and numbered:
-            left_out, duplicates = find_copies(_read(self.session, numbered))
-            if duplicates:
-                tallies = self._without(numbered, questions, tallies, left_out)
-        kept = tuple(numbered.values())
-        return Result(complete(questions, tallies), kept, dict(damaged), duplicates)
+        units = [_Unit(i, file, part) for i, file in enumerate(files) for part in _parts(file)]
+        found = _Found()
+        for one in self._map(partial(_count_units, questions=questions, care=care), units):
+            found.tallies = merge([*found.tallies.items(), *one.tallies.items()])
+            found.parts += one.parts
+            for own, more in ((found.shards, one.shards), (found.foreign, one.foreign), (found.damaged, one.damaged)):
+                own |= more
+        _join_parts(found)
+        refuse(_named(files, found.foreign), _named(files, found.damaged), care.quarantine)
+        tallies, duplicates = complete(questions, found.tallies), 0
+        if care.dedup and found.shards:
+            left_out, duplicates = self._find_copies([u for u in units if u.number in found.shards], found.shards)
+            some = [u for u in units if u.number in set(left_out.files)]
+            for less in self._map(partial(_count_dropped, shards=found.shards, left_out=left_out), some):
+                tallies |= {question: tallies[question] - tally for question, tally in less.items()}
+        kept = tuple(found.shards[i].file for i in sorted(found.shards))
+        return Result(tallies, kept, dict(_named(files, found.damaged)), duplicates)
 
-    def _tally(
-        self, files: dict[int, ReportFile], questions: Questions, only: LeftOut | None = None
-    ) -> tuple[dict[str, Tally], list[tuple[str, str]], list[tuple[str, str]]]:
-        """Tallies by question, and the files that are of something else or damaged, with why."""
-        if not files:
-            return {}, [], []
-        asked = list(questions.values())
-        rows = {} if only else {i: file.entry.rows for i, file in files.items() if file.entry}
-        frame = _numbered_questions(_read(self.session, files), list(questions), only is not None)
-        parts = frame.mapInArrow(partial(_count_partition, asked=asked, only=only), _PARTS)
-        settled = parts.groupBy("file").applyInArrow(on_tables(partial(_settle, promised=rows)), _SETTLED)
-        sums = settled.groupBy("question", "branch").applyInArrow(on_tables(_add_up), _SUMS)
-        rows_of_sums = _collect(sums)
-        tallies, foreign, damaged, seen = [], [], [], set()
-        for row in rows_of_sums:
-            ids = np.frombuffer(row["files"], np.int32).tolist()
-            seen.update(ids)
-            if row["question"] == _FOREIGN:
-                foreign += [(files[i].name, row["problem"]) for i in ids]
-            elif row["question"] == _PROBLEM:
-                damaged += [(files[i].name, row["problem"]) for i in ids]
+    def _map(self, function: Any, units: Sequence[_Unit]) -> list[Any]:
+        """A task for each bin of units."""
+        try:
+            return spark_map(function, self._bins(units), self.session)
+        except Exception as error:
+            raise ValueError(f"Spark could not count the reports: {java_error(error)}") from error
+
+    def _bins(self, units: Sequence[_Unit]) -> list[list[_Unit]]:
+        """Units by tasks of about as many rows, the largest first."""
+        rows = sum(unit.rows for unit in units)
+        count = min(len(units), max(2 * self.session.sparkContext.defaultParallelism, -(-rows // ROWS_PER_TASK)))
+        bins, full = [list[_Unit]() for _ in range(count)], np.zeros(count, np.int64)
+        for unit in sorted(units, key=lambda u: -u.rows):
+            smallest = int(full.argmin())
+            bins[smallest].append(unit)
+            full[smallest] += unit.rows + 1
+        return bins
+
+    def _find_copies(self, units: Sequence[_Unit], shards: dict[int, Shard]) -> tuple[LeftOut, int]:
+        """What to leave out so that the first of each id is left, and how many reports that are."""
+        key = np.frombuffer(secrets.token_bytes(16), np.uint64) | np.uint64(1)
+        buckets = max(2 * self.session.sparkContext.defaultParallelism, len(self._bins(units)))
+        again = self._by_bucket(partial(_hashes, shards=shards, key=key, buckets=buckets), _again, units, buckets)
+        suspects = np.sort(np.concatenate([np.empty(0, np.uint64), *again]))
+        left_out, duplicates = LeftOut(), 0
+        if suspects.size:
+            wanted = suspects if suspects.size <= _FILTERED else None
+            look = partial(_suspects, shards=shards, key=key, buckets=buckets, wanted=wanted)
+            for places in self._by_bucket(look, _dropped, units, buckets):
+                left_out.mark(places)
+                duplicates += len(places)
+        return left_out, duplicates
+
+    def _by_bucket(self, emit: Any, resolve: Any, units: Sequence[_Unit], buckets: int) -> list[Words]:
+        """Numbers of all units, brought together by their buckets, and what is found in each bucket."""
+        bins = self._bins(units)
+        emitted = self.session.sparkContext.parallelize(bins, len(bins)).flatMap(emit)
+        try:
+            found = emitted.groupByKey(buckets).map(lambda item: resolve(item[1])).collect()
+        except Exception as error:
+            raise ValueError(f"Spark could not look for copies: {java_error(error)}") from error
+        return [np.frombuffer(one, np.uint64) for one in found]
+
+
+def _parts(file: ReportFile) -> list[Part]:
+    count = max(1, file.entry.rows // ROWS_PER_TASK) if file.entry else 1
+    return [(j, count) for j in range(count)]
+
+
+def _named(files: Sequence[ReportFile], problems: dict[int, str]) -> list[tuple[str, str]]:
+    return [(files[i].name, problems[i]) for i in sorted(problems)]
+
+
+def _join_parts(found: _Found) -> None:
+    """Files that were counted in parts: whole, or damaged as a whole."""
+    shards = {number: shard for number, shard, _ in found.parts}
+    for number, counted in merge((number, counted) for number, _, counted in found.parts).items():
+        shard = shards[number]
+        if number in found.damaged or number in found.foreign:
+            continue
+        if problem := counted.problem(shard.promised):
+            found.damaged[number] = problem
+            continue
+        found.shards[number] = shard
+        found.tallies = merge([*found.tallies.items(), (shard.asked.question, counted.tally)])
+
+
+def _count_units(units: Sequence[_Unit], questions: Questions, care: Care) -> _Found:
+    """Count some files, on an executor."""
+    found = _Found()
+    for unit in units:
+        try:
+            shard = open_shard(unit.file, questions, care.verify and unit.part[0] == 0)
+            counted = count_part(shard, unit.part)
+            problem = counted.problem(shard.promised) if unit.part == WHOLE else None
+        except Foreign as error:
+            found.foreign[unit.number] = str(error)
+        except Damaged as error:
+            found.damaged[unit.number] = str(error)
+        else:
+            if problem:
+                found.damaged[unit.number] = problem
+            elif unit.part != WHOLE:
+                found.parts.append((unit.number, shard, counted))
             else:
-                counts = np.frombuffer(row["counts"], np.int64).copy()
-                tallies.append((asked[row["question"]].question, Tally(row["n"], counts)))
-        unseen = [file for i, file in files.items() if i not in seen and i in rows and rows[i]]
-        damaged += [(file.name, f"0 of {file.entry.rows:,} rows can be read") for file in unseen if file.entry]
-        return merge(tallies), foreign, damaged
+                found.shards[unit.number] = shard
+                found.tallies = merge([*found.tallies.items(), (shard.asked.question, counted.tally)])
+    return found
 
-    def _without(
-        self, files: dict[int, ReportFile], questions: Questions, tallies: dict[str, Tally], left_out: LeftOut
-    ) -> dict[str, Tally]:
-        """The tallies less those of the rows to leave out, which are read again; their files alone."""
-        some = {i: files[i] for i in left_out.files}
-        less, _, _ = self._tally(some, questions, left_out)
-        return {key: tally - less[key] if key in less else tally for key, tally in tallies.items()}
 
-    def _changed(self, files: dict[int, ReportFile]) -> list[tuple[str, str]]:
-        """Files whose bytes are not those of their manifest."""
-        from pyspark.sql import functions as F
+def _count_dropped(units: Sequence[_Unit], shards: dict[int, Shard], left_out: LeftOut) -> dict[str, Tally]:
+    """The tallies of reports that do not count, by question."""
+    tallies = ((unit, count_left_out(shards[unit.number], unit.number, left_out, unit.part)) for unit in units)
+    return merge((shards[unit.number].asked.question, tally) for unit, tally in tallies)
 
-        listed = [file for file in files.values() if file.entry]
-        names = {path: file for file in listed for path in _spellings(file.path)}
-        if not names:
-            return []
-        loaded = self.session.read.format("binaryFile").load([file.path for file in listed])
-        hashed = _collect(loaded.select("path", F.sha2("content", 256).alias("sha256")))
-        changed = [file for row in hashed if (file := names[row["path"]]).entry and file.entry.sha256 != row["sha256"]]
-        return [(file.name, "its bytes are not those of its manifest") for file in changed]
+
+def _hashes(units: Sequence[_Unit], shards: dict[int, Shard], key: Words, buckets: int) -> Iterator[tuple[int, bytes]]:
+    """Hashes of the ids, by bucket."""
+    for unit in units:
+        parts = [hash_ids(b.ids, key) for b in read_again(shards[unit.number], unit.part, False) if b.ids is not None]
+        yield from _split(np.concatenate([np.empty(0, np.uint64), *parts]), buckets)
+
+
+def _suspects(
+    units: Sequence[_Unit], shards: dict[int, Shard], key: Words, buckets: int, wanted: Words | None
+) -> Iterator[tuple[int, bytes]]:
+    """Ids and places of the reports whose hash came again, by bucket."""
+    for unit in units:
+        for batch in read_again(shards[unit.number], unit.part, False):
+            if batch.ids is None:
+                continue
+            hashes = hash_ids(batch.ids, key)
+            rows = np.arange(len(batch))
+            if wanted is not None:
+                rows = np.flatnonzero(wanted[np.searchsorted(wanted[:-1], hashes)] == hashes)
+            yield from _split(hashes[rows], buckets, records_of(unit.number, batch.start + rows, batch.ids[rows]))
+
+
+def _split(hashes: Words, buckets: int, records: Words | None = None) -> Iterator[tuple[int, bytes]]:
+    """Rows by the bucket of their hash; the hashes themselves, if no other rows are given."""
+    bucket = ((hashes >> np.uint64(32)) * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
+    order = np.argsort(bucket, kind="stable")
+    sorted_rows = (hashes if records is None else records)[order]
+    ends = np.cumsum(np.bincount(bucket, minlength=buckets))
+    for i, part in enumerate(np.split(sorted_rows, ends[:-1])):
+        if len(part):
+            yield i, part.tobytes()
+
+
+def _again(parts: Iterable[bytes]) -> bytes:
+    return repeated(np.frombuffer(b"".join(parts), np.uint64).copy()).tobytes()
+
+
+def _dropped(parts: Iterable[bytes]) -> bytes:
+    return first_places(np.frombuffer(b"".join(parts), np.uint64))[1].tobytes()
 
 
 def _address(path: Any) -> str:
     """A path in one spelling, whichever way Hadoop came by it."""
     return re.sub("^file:/+", "file:///", str(path.toUri().toString())).rstrip("/")
-
-
-def _read(session: Any, files: dict[int, ReportFile]) -> Any:
-    """All rows of the files: payload, question, report_id, and the number of the file and of the row in it."""
-    from pyspark.sql import functions as F
-
-    listed = all(file.entry for file in files.values())
-    reader = session.read.schema(_ROWS).option("recursiveFileLookup", "true")
-    reader = reader.option("ignoreCorruptFiles", str(listed).lower())  # the manifest tells what they hid
-    frame = reader.parquet(*(file.path for file in files.values()))
-    frame = frame.select("*", F.col("_metadata.file_path").alias("path"), F.col("_metadata.row_index").alias("row"))
-    numbers = session.createDataFrame(
-        [(path, i) for i, file in files.items() for path in _spellings(file.path)], "path string, file int"
-    )
-    return frame.join(F.broadcast(numbers), "path").drop("path")
-
-
-def _spellings(path: str) -> tuple[str, ...]:
-    """A file's address in the forms that Spark may tell: local files go by file:/ and by file:///."""
-    plain = re.sub("^file:/+", "/", path)
-    return (path,) if "://" in path and plain == path else (plain, f"file:{plain}", f"file://{plain}")
-
-
-def _numbered_questions(frame: Any, questions: Sequence[str], places: bool) -> Any:
-    from pyspark.sql import functions as F
-
-    known = F.create_map(*(F.lit(x) for i, question in enumerate(questions) for x in (question, i)))
-    number = F.coalesce(F.try_element_at(known, F.col("question")), F.lit(_FOREIGN))
-    return frame.select("payload", number.alias("question"), "file", *(["row"] if places else []))
-
-
-def _collect(frame: Any) -> list[Any]:
-    try:
-        return list(frame.collect())
-    except Exception as error:
-        raise ValueError(f"Spark could not count the reports: {java_error(error)}") from error
-
-
-def _count_partition(batches: Iterator[Any], asked: Sequence[Asked], only: LeftOut | None) -> Iterator[Any]:
-    """Count a shard, an Arrow batch at a time: for each file and question what was found, as one row."""
-    import pyarrow as pa
-
-    odd: dict[tuple[int, int], Counted] = {}  # rows that cannot be counted at all
-    counted = count_shard(run for batch in batches for run in _runs(batch, asked, only, odd))
-    rows = [
-        (*key, one.rows, one.invalid, one.tally.n, one.tally.counts.tobytes())
-        for part in (counted, odd)
-        for key, one in part.items()
-    ]
-    yield pa.RecordBatch.from_pylist(
-        [dict(zip(_names(_PARTS), row, strict=True)) for row in rows], schema=_arrow_schema(_PARTS)
-    )
-
-
-def _runs(
-    batch: Any, asked: Sequence[Asked], only: LeftOut | None, odd: dict[tuple[int, int], Counted]
-) -> Iterator[tuple[tuple[int, int], Asked, Bytes, Bools | None]]:
-    """Stretches of rows of one file and one question, as ``count_shard`` takes them."""
-    file, question = batch.column("file").to_numpy(), batch.column("question").to_numpy()
-    borders = np.flatnonzero((np.diff(file) != 0) | (np.diff(question) != 0)) + 1
-    for a, b in pairwise([0, *borders.tolist(), batch.num_rows]):
-        if a == b:
-            continue
-        key, payload = (int(file[a]), int(question[a])), batch.column("payload").slice(a, b - a)
-        one = asked[key[1]] if key[1] >= 0 else None
-        width = one.oracle.report_bytes if one else 0
-        payloads = _rows_of(payload, width) if one else None
-        if one is None or payloads is None:
-            empty = Tally.empty(one.oracle.outcomes if one else 0)
-            odd[key] = odd.get(key, Counted(0, 0, empty)) + Counted(b - a, b - a, empty)
-            continue
-        yield key, one, payloads, only.marked(key[0], batch.column("row").to_numpy()[a:b]) if only else None
-
-
-def _rows_of(payload: Any, width: int) -> Bytes | None:
-    """Binary values of one length as an array, without a copy; ``None`` where one is missing or of another length."""
-    offsets = np.frombuffer(payload.buffers()[1], np.int32)[payload.offset : payload.offset + len(payload) + 1]
-    if payload.null_count or (np.diff(offsets) != width).any():
-        return None
-    data = np.frombuffer(payload.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
-    return data.reshape(len(payload), width)
-
-
-def _settle(table: Any, promised: dict[int, int]) -> Any:
-    """All parts of one file: its tally, if it is whole and of one question, else what is wrong with it."""
-    import pyarrow as pa
-
-    rows = table.to_pylist()
-    file, questions = rows[0]["file"], {row["question"] for row in rows}
-    total = sum((_counted(row) for row in rows[1:]), _counted(rows[0])) if len(questions) == 1 else None
-    question, problem = max(questions), total.problem(promised.get(file)) if total else "it answers several questions"
-    if _FOREIGN in questions:
-        question, problem = _FOREIGN, "of another campaign, wave, oracle or version: its question is not asked here"
-    elif problem:
-        question = _PROBLEM
-    good = total is not None and not problem
-    n, counts = (total.tally.n, total.tally.counts.tobytes()) if good and total else (0, b"")
-    ids = np.array([file], np.int32).tobytes()
-    row = {"question": question, "problem": problem, "n": n, "counts": counts, "files": ids, "branch": file % _BRANCHES}
-    return pa.Table.from_pylist([row], schema=_arrow_schema(_SETTLED))
-
-
-def _counted(row: dict[str, Any]) -> Counted:
-    return Counted(row["rows"], row["invalid"], Tally(row["n"], np.frombuffer(row["counts"], np.int64)))
-
-
-def _add_up(table: Any) -> Any:
-    """One branch of the tree: the tallies of one question of many files; problems stay as they are."""
-    import pyarrow as pa
-
-    rows = table.to_pylist()
-    if rows[0]["question"] < 0:
-        return table.drop_columns(["branch"])
-    total = merge(("", Tally(row["n"], np.frombuffer(row["counts"], np.int64))) for row in rows)[""]
-    ids = b"".join(row["files"] for row in rows)
-    row = {"question": rows[0]["question"], "problem": None, "n": total.n, "counts": total.counts.tobytes()}
-    return pa.Table.from_pylist([{**row, "files": ids}], schema=_arrow_schema(_SUMS))
-
-
-def _names(columns: str) -> list[str]:
-    return [column.split()[0] for column in columns.split(", ")]
-
-
-def _arrow_schema(columns: str) -> Any:
-    """The Arrow form of one of the schemas above."""
-    import pyarrow as pa
-
-    kinds = {"int": pa.int32(), "long": pa.int64(), "string": pa.string(), "binary": pa.binary()}
-    return pa.schema([(name, kinds[kind]) for name, kind in (column.split() for column in columns.split(", "))])
-
-
-def find_copies(frame: Any) -> tuple[LeftOut, int]:
-    """What to leave out of rows (report_id, file, row) so that the first of each id is left, and how many they are.
-
-    The driver holds one bit per report, for the files that have something to leave out.
-    """
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    place = F.struct("file", "row")
-    same = Window.partitionBy("report_id")
-    slim = frame.select("report_id", "file", "row")
-    compared = slim.select("file", "row", (F.min(place).over(same) == place).alias("first"))
-    dropped = compared.where("NOT first").select("file", "row")
-    bits, copies = {}, 0
-    for row in dropped.groupBy("file").applyInArrow(on_tables(_pack), _BITS).collect():
-        bits[row["file"]] = np.frombuffer(row["bits"], np.uint8)
-        copies += row["copies"]
-    return LeftOut(bits), copies
-
-
-def _pack(table: Any) -> Any:
-    """The rows of one file to leave out, as bits."""
-    import pyarrow as pa
-
-    rows, file = table.column("row").to_numpy(), table.column("file")[0].as_py()
-    row = {"file": file, "copies": len(rows), "bits": packed_rows(rows).tobytes()}
-    return pa.Table.from_pylist([row], schema=_arrow_schema(_BITS))

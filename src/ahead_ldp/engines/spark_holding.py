@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from ahead_ldp.device.canonical import canonical_bytes
-from ahead_ldp.engines.files import ROWS_PER_GROUP, arrow
+from ahead_ldp.engines.files import ROWS_PER_GROUP, arrow, place
 from ahead_ldp.engines.jobs import Job
 from ahead_ldp.engines.layout import report_folder
 from ahead_ldp.engines.manifests import Entry, manifest_name, manifest_record, parse_manifest
@@ -31,7 +31,7 @@ def answer_frame(frame: Any, plan: Plan, job: Job, out: str, table: str) -> Answ
     """
     rows = _check_frame(frame, plan)
     key = job.begin(plan.campaign, plan.columns, plan.wave, plan.digests(), table)
-    system, root = _place(out)
+    system, root = place(out)
     _clear(system, root, plan, job.name)
     wanted = frame.select(plan.row_key, *plan.columns)
     task = partial(_answer_partition, plan=plan, key=key, out=out, name=job.name)
@@ -106,7 +106,7 @@ class _Parts:
 
     def __init__(self, plan: Plan, group: str, out: str, name: str, context: Any) -> None:
         self.group, self.stem = group, f"{report_folder(plan.wave, group)}/part-{name}"
-        self.system, self.root = _place(out)
+        self.system, self.root = place(out)
         self.most, self.attempt = rows_in_a_file(plan.asked(group)), context.taskAttemptId()
         self.waiting: list[Any] = []
         self.written: list[dict[str, Any]] = []
@@ -137,15 +137,6 @@ def _parquet(table: Any) -> bytes:
     with parquet_writer(sink, table.schema) as writer:
         writer.write_table(table, row_group_size=ROWS_PER_GROUP)
     return sink.getvalue()
-
-
-def _place(out: str) -> tuple[Any, str]:
-    """Arrow's file system of an address, and the path in it."""
-    arrow()
-    import pyarrow.fs
-
-    system, root = pyarrow.fs.FileSystem.from_uri(out)
-    return system, root.rstrip("/")
 
 
 def _put(system: Any, root: str, name: str, data: bytes, attempt: int) -> None:
