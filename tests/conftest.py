@@ -29,12 +29,12 @@ OVERHEAD = 0.004  # seconds of a case beside its own
 # marks of xdist, which did this, are ignored from pytest 9.2 on (pytest-xdist#1386).
 TOGETHER = (
     "tests/engines/test_spark.py",
-    "tests/golden/test_golden.py",
+    "tests/golden/",
     "tests/js/test_npm.py",
     "tests/service/browser/",
 )
 # Fixtures that need a program beside Python.
-OUTSIDE = {"chromium", "engine", "fragile", "judge", "npm", "postgres", "small_disk"}
+OUTSIDE = {"chromium", "cluster", "engine", "fragile", "judge", "npm", "postgres", "small_disk"}
 
 
 def pytest_addoption(parser):

@@ -19,7 +19,6 @@ SETS = sorted(path.parent for path in HERE.glob("*/upgrades"))
 STORES = ("sqlite", "postgres")
 CASES = [(kept, method) for kept in SETS for method in golden.read_json(kept / "upgrades/campaigns.json.gz")]
 every_case = pytest.mark.parametrize(("kept", "method"), CASES, ids=lambda x: getattr(x, "name", x))
-pytestmark = pytest.mark.xdist_group("golden upgrades")
 
 
 @pytest.fixture(params=STORES)
