@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from ahead_ldp import device
+from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import Intervals, Queries, Text, argument, flag, group, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.cli.remote import Remote, problem_text
@@ -26,7 +27,22 @@ def create(file: Annotated[Path, argument("FILE", "The campaign as .toml.")], *,
     except (OSError, ValueError) as error:
         raise ValueError(f"expected a campaign as TOML in {str(file)!r}: {error}") from None
     created = remote.post("/campaigns", draft)
+    for line in _planned(created.get("plan")):
+        printing.note(line)
     return Shown(created, [created["campaign"]])
+
+
+def _planned(plan: dict[str, Any] | None) -> Iterator[str]:
+    """How the people expected are spread; a server of an earlier version does not say it."""
+    if plan is None:
+        yield "no people expected were declared (users): nothing says whether they will be enough"
+        return
+    people = ", ".join(f"{wave['people']:,.0f}" for wave in plan["waves"])
+    yield f"{plan['users']:,} people expected, in {plan['groups']} groups; people per wave: {people}"
+    if plan["left_out"]:
+        yield f"since people are few: {plan['left_out']}"
+    sure = printing.certainty(plan["chance"], plan["turnout"])
+    yield f"chance that every group reaches its minimum of {plan['minimum']:,} reports: at least {sure}"
 
 
 def list_(*, remote: Remote) -> Shown:
