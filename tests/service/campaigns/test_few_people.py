@@ -1,11 +1,16 @@
 """Campaigns of few people over HTTP: planned when they are created, and finished by their own rule."""
 
+from urllib.parse import urlencode
+
 import numpy as np
 import pytest
 
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.service.client.crowd import Crowd
 from ahead_ldp.service.client.policy import OwnerPolicy
+from ahead_ldp.service.dashboard import make_pages
+from ahead_ldp.service.dashboard.login import COOKIE
+from ahead_ldp.service.server.sessions import sign_in, visitor_of
 from tests.service.server.harness import TEXTS, bench, problem
 
 DRAFT = {**TEXTS, "attributes": ["pay=real,0,100,64", "age=integer,18,81,64"], "epsilon": "2", "minimum": 100}
@@ -87,3 +92,33 @@ def test_without_people_expected_the_rule_of_closing_is_asked_for(service):
     assert "expected users, the number of people who will come, or closing" in answer.text
     made = created(service, closing={"kind": "manual"})
     assert made["plan"] is None
+
+
+FORM = {"title": "Pay", "purpose": "a test", "controller": "Example", "contact": "a@example.org", "epsilon": "2"}
+
+
+def sent(service, path, **fields):
+    """What the dashboard answers to an operator's form."""
+    service.app.pages = make_pages(service.service)
+    secret = sign_in(service.service, service.operator)
+    headers = {"cookie": f"{COOKIE}={secret}", "content-type": "application/x-www-form-urlencoded"}
+    form = FORM | fields | {"csrf": visitor_of(service.service, secret).csrf}
+    return service.client.post(path, content=urlencode(form).encode(), headers=headers)
+
+
+def test_the_dashboard_plans_and_refuses_by_the_same_rule(service):
+    few = {"attributes": "pay=real,0,100,16", "minimum": "100"}
+    plan = sent(service, "/new/plan", users="1000", **few).json()
+    assert plan["people"]["groups"] == 3  # 16 codes have three scales, and 1,000 people one shift of each
+    assert plan["people"]["chance"] >= 0.99
+    assert float(plan["error"]) > 0
+    assert "What would do: 139 people" in sent(service, "/new/plan", users="120", **few).json()["wrong"]
+    refused = sent(service, "/new", users="120", **few)
+    assert refused.status_code == 422
+    assert "What would do: 139 people" in refused.text
+    made = sent(service, "/new", users="1000", **few)
+    assert made.status_code == 303
+    (row,) = service.store.campaigns()
+    record = service.service.directory.terms(row.digest).campaign.record
+    assert record["closing"] == {"kind": "reports", "reports": plan["people"]["reports"]}
+    assert record["method"]["choices"]["users"] == 1000

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +26,7 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.store.interface import Store
 from ahead_ldp.service.store.rows import FrozenGroup, NewQuestion, NewWave, QuestionRow, WaveRow
 
+_MOST_LETTERS, _DIGITS = 24, 6  # unit: of a title and of a digest, in a short name
 WAYS_OUT = (
     "finish the campaign here, on what was counted, or let the version of the program that opened it ask the next "
     "questions: both keep every report"
@@ -61,6 +64,13 @@ class Terms:
     def digest(self) -> str:
         """The name of the campaign."""
         return self.campaign.digest
+
+    @property
+    def name(self) -> str:
+        """A short name for people who run campaigns: words of the title, and the beginning of the digest."""
+        plain = unicodedata.normalize("NFKD", self.campaign.record["title"]).encode("ascii", "ignore").decode().lower()
+        words = "-".join(re.findall(r"[a-z0-9]+", plain))[:_MOST_LETTERS].strip("-")
+        return f"{words or 'campaign'}-{self.digest[:_DIGITS]}"
 
     @property
     def schema(self) -> Schema:

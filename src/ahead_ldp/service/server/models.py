@@ -129,6 +129,7 @@ class CampaignMade(BaseModel):
 class CampaignPlanned(CampaignMade):
     """A stored campaign, and how the people expected are spread over its waves and groups."""
 
+    name: str
     plan: dict[str, Any] | None = None
 
 

@@ -30,8 +30,9 @@ def create(service: Serving, body: models.CampaignDraft, response: Response) -> 
     request["created"] = request["created"] or time.strftime("%Y-%m-%d", time.gmtime(service.clock()))
     request["schema"] = request.pop("attributes")
     made = _create(service, request, response)
-    found = planned(service.directory.terms(made.campaign), body.users)
-    return models.CampaignPlanned(**made.model_dump(), plan=None if found is None else found.record())
+    terms = service.directory.terms(made.campaign)
+    plan = None if (found := planned(terms, body.users)) is None else found.record()
+    return models.CampaignPlanned(**made.model_dump(), name=terms.name, plan=plan)
 
 
 @router.post("/campaigns/records", status_code=201, responses=problem_responses(*GUARDED, "invalid_campaign"))
