@@ -53,7 +53,18 @@ def run(mechanism, schema, reports, people, rng):
 
 @pytest.mark.parametrize("turnout", [0.8, 1.3])
 @pytest.mark.parametrize(
-    ("m", "users"), [(1, 1000), (1, 5000), (1, 20_000), (2, 1000), (2, 5000), (2, 20_000), (5, 1000), (5, 5000)]
+    ("m", "users"),
+    [
+        (1, 1000),
+        (1, 5000),
+        (1, 20_000),
+        (2, 1000),
+        (2, 5000),
+        (2, 20_000),
+        (5, 1000),
+        (5, 5000),
+        pytest.param(5, 20_000, marks=pytest.mark.soak),
+    ],
 )
 def test_a_campaign_ends_by_itself_and_is_as_sure_as_it_says(m, users, turnout):
     schema, rng = schema_of(*SIZES[m]), np.random.default_rng([m, users, int(10 * turnout)])

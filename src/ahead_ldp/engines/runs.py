@@ -128,7 +128,8 @@ def count_wire(places: Sequence[str | PathLike[str]], questions: Questions) -> R
             ids, sent = decode_reports(data, Header(asked.campaign, asked.question), asked.oracle)
         except (ReportRejected, ValueError) as error:
             raise ValueError(f"expected whole report files of this campaign; {path.name}: {error}") from None
-        new = [k for k, name in enumerate(map(bytes, ids)) if not (name in seen or seen.add(name))]
+        new = [k for k, name in enumerate(ids) if name not in seen]  # ids of one file differ
+        seen.update(ids)
         duplicates += len(ids) - len(new)
         payloads.setdefault(asked.question, []).append(sent[new])
         files.append(ReportFile(str(path), path.name))
