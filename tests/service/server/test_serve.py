@@ -171,9 +171,14 @@ def test_a_campaign_by_commands_over_http(server, tmp_path, capsys):
 def test_a_campaign_is_known_by_its_name_and_by_the_beginning_of_its_digest(server, tmp_path, capsys):
     file, names = tmp_path / "campaign.toml", []
     for days in (5, 6):
-        file.write_text(CAMPAIGN.format(more=f'retention_days = {days}\nmethod = {{ name = "hio" }}'))
+        people = "users = 2000" if days == 6 else ""
+        file.write_text(CAMPAIGN.format(more=f'retention_days = {days}\n{people}\nmethod = {{ name = "hio" }}'))
         assert main(["campaign", "create", str(file), "--json"]) == 0
-        names.append(json.loads(capsys.readouterr().out))
+        out, notes = capsys.readouterr()
+        names.append(json.loads(out))
+        expected = "2,000 people expected, in 2 groups; people per wave: 2,000" if people else "no people expected were"
+        assert expected in notes
+        assert f"next: ahead campaign open {names[-1]['name']}" in notes
     first, second = names
     assert first["name"].endswith(first["campaign"][:6])
     assert main(["campaign", "list"]) == 0
