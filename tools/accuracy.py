@@ -91,10 +91,11 @@ def compare(
     repeats: int,
     jobs: int = 2,
     kind: str = "random",
+    people: int | None = None,
 ) -> Floats:
-    """Mean squared errors of shape (settings, epsilons, methods, repeats)."""
+    """Mean squared errors of shape (settings, epsilons, methods, repeats); ``people`` in place of the settings' own."""
     with ProcessPoolExecutor(jobs) as pool, Bar("measuring") as bar:
-        futures = [pool.submit(_one, setting.name, methods, epsilons, repeats, kind) for setting in settings]
+        futures = [pool.submit(_one, setting.name, methods, epsilons, repeats, kind, people) for setting in settings]
         found = []
         for i, future in enumerate(futures):
             found.append(future.result())
@@ -102,9 +103,12 @@ def compare(
     return np.stack(found)
 
 
-def _one(name: str, methods: Sequence[str], epsilons: Sequence[float], repeats: int, kind: str) -> Floats:
+def _one(
+    name: str, methods: Sequence[str], epsilons: Sequence[float], repeats: int, kind: str, people: int | None
+) -> Floats:
     known = {s.name: s for split in SPLITS.values() for part in split.values() for s in part}
-    return errors(known[name], [named(m) for m in methods], epsilons, range(repeats), kind)
+    setting = known[name] if people is None else replace(known[name], n=people)
+    return errors(setting, [named(m) for m in methods], epsilons, range(repeats), kind)
 
 
 def table(settings: Sequence[Setting], methods: Sequence[str], epsilons: Sequence[float], found: Floats) -> str:
@@ -135,18 +139,20 @@ def main() -> None:
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--workload", choices=("random", "points", "short", "half", "whole"), default="random")
+    parser.add_argument("--people", type=int, help="draw every setting's people down to so many")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     settings = [s for s in SPLITS[given.split][given.part] if given.settings in s.name]
     methods, epsilons = given.methods.split(","), [float(e) for e in given.epsilons.split(",")]
-    found = compare(settings, methods, epsilons, given.repeats, given.jobs, given.workload)
+    found = compare(settings, methods, epsilons, given.repeats, given.jobs, given.workload, given.people)
     print(table(settings, methods, epsilons, found))
     if given.out:
         about = {
             "split": given.split,
             "part": given.part,
             "workload": given.workload,
+            "people": given.people,
             "methods": methods,
             "epsilons": epsilons,
         }

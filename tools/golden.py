@@ -130,6 +130,11 @@ CHOICES: list[tuple[str, str, dict[str, Any]]] = [
     ("three", "calm", {"theta": 0.05}),
     ("one", "sw", {"smooth": True, "tolerance": 0.0001}),
     ("two", "pripl", {"segments": 8, "slots": 10}),
+    ("one", "adaptive", {"users": 700}),
+    ("wide", "adaptive", {"users": 1300, "group_people": 40}),
+    ("two", "fused", {"users": 1000}),
+    ("three", "fused", {"users": 1100}),
+    ("mixed", "fused", {"users": 3000, "group_people": 100}),
 ]  # fmt: skip
 
 
@@ -162,7 +167,8 @@ def mechanism(case: Case) -> ahead_ldp.Mechanism:
     texts = SCHEMAS[case.shape]
     if case.settings != "strong":
         paper = case.settings == "paper"
-        return ahead_ldp.make_mechanism(case.method, texts, case.epsilon, PEOPLE, paper, **case.choices)
+        choices = {"users": PEOPLE, **case.choices}
+        return ahead_ldp.make_mechanism(case.method, texts, case.epsilon, paper=paper, **choices)
     cls: Any = ahead_ldp.MECHANISMS[case.method]
     try:
         return cls.strong(epsilon=case.epsilon, users=PEOPLE)
@@ -261,11 +267,11 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-def write_estimates(folder: Path) -> None:
-    """Two lists, a line for each estimate: its saved record, and what it answers."""
+def write_estimates(folder: Path, methods: Sequence[str] = ()) -> None:
+    """Two lists, a line for each estimate: its saved record, and what it answers. All methods if none are named."""
     records, answers = [], []
     with tempfile.TemporaryDirectory() as scratch:
-        for case in cases():
+        for case in (case for case in cases() if not methods or case.method in methods):
             estimate, path = simulated(case), Path(scratch) / "estimate.json"
             estimate.save(path)
             data = path.read_bytes()
@@ -691,12 +697,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.golden", description=__doc__)
     parser.add_argument("folder", type=Path, help="such as tests/golden/LABEL")
     parser.add_argument("--only", choices=PARTS, action="append", help="one part; repeat for more")
+    parser.add_argument("--methods", default="", help="with --only estimates: of these methods alone, A,B")
     options = parser.parse_args()
+    if options.methods and options.only != ["estimates"]:
+        sys.exit("expected --methods with --only estimates")
     for name in options.only or PARTS:
         if (options.folder / name).exists():
             sys.exit(f"expected no {options.folder / name} yet: a set is written once")
     for name in options.only or PARTS:
-        PARTS[name]((options.folder / name).resolve())
+        folder = (options.folder / name).resolve()
+        if options.methods:
+            write_estimates(folder, options.methods.split(","))
+        else:
+            PARTS[name](folder)
         print(f"written: {options.folder / name}")
     write_json(options.folder / "machine.json", machine())
 

@@ -72,7 +72,7 @@ def collect(
     """
     declared = as_schema(schema)
     people = People.of(_columns(data, declared), declared)
-    mechanism = make_mechanism(method, declared, epsilon, users or len(people), paper=paper, **choices)
+    mechanism = make_mechanism(method, declared, epsilon, users or len(people) or None, paper=paper, **choices)
     if callable(progress) or progress is False:
         return run_collection(mechanism, declared, people, progress or None).finish()
     with Bar("collecting") as bar:

@@ -245,8 +245,8 @@ def test_plan_says_what_will_be_asked(capsys):
 def test_plan_warns_of_small_groups_and_they_are_no_error(capsys):
     code, out, err = run(capsys, "plan", "--attribute", "x=codes,256", "--epsilon", "1", "--users", "1", "--json")
     assert code == 0
-    assert "fewer than 100" in err
-    assert "fewer than 100" in json.loads(out)["warnings"][0]
+    assert "every group reaches 100 reports with a chance of 0 %" in err
+    assert "a campaign would be refused: expected enough people" in json.loads(out)["warnings"][0]
 
 
 @pytest.mark.usefixtures("files")

@@ -8,6 +8,7 @@ from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.mechanisms.ahead.uniform import Uniform
+from ahead_ldp.protocol.turnout import fewest_people
 from ahead_ldp.research import planner
 from ahead_ldp.research.evaluation import Task, choose, measure, workload_rng
 from ahead_ldp.research.planner import lay_out, plan, reference_population
@@ -59,11 +60,13 @@ def test_methods_without_groups_fanout_or_theta_have_none():
     assert (flat.waves, flat.theta, flat.report_bytes) == (1, None, (16 + 2, 16 + 2))
 
 
-def test_a_group_below_a_hundred_is_warned_of():
+def test_groups_that_may_miss_their_minimum_are_warned_of():
     schema = as_schema("x=codes,256")
-    assert lay_out(AHEAD.paper(epsilon=1.0), schema, 800).warnings == []
-    (warning,) = lay_out(AHEAD.paper(epsilon=1.0), schema, 799).warnings
-    assert "8 of 8 groups expect fewer than 100 people (the smallest 99.9)" in warning
+    enough = fewest_people(AHEAD.paper(epsilon=1.0), schema, 100)
+    assert lay_out(AHEAD.paper(epsilon=1.0), schema, enough).warnings == []
+    (warning,) = lay_out(AHEAD.paper(epsilon=1.0), schema, enough - 1).warnings
+    assert f"for 8 groups of the method ahead, got {enough - 1:,}" in warning
+    assert f"{enough:,} people" in warning
 
 
 def test_a_prediction_is_a_measurement_on_the_reference():

@@ -21,7 +21,7 @@ from ahead_ldp.cli.options import (
     option,
 )
 from ahead_ldp.cli.printing import Shown, Table
-from ahead_ldp.engines import campaigns, jobs, layout, local, manifests, spark, spark_holding, spark_session
+from ahead_ldp.engines import campaigns, jobs, layout, local, manifests, runs, spark, spark_holding, spark_session
 from ahead_ldp.engines import counting as counts
 from ahead_ldp.engines import perturb as perturbing
 from ahead_ldp.protocol import mechanism as protocol
@@ -132,8 +132,14 @@ def tally(
     else:
         places = [str(Path(p) / layout.REPORTS) if (Path(p) / layout.CAMPAIGN).exists() else p for p in paths]
         files = [file for place in places for file in engine.find(place)]
-    some = manifests.some_files(paths, files)
-    result = engine.count(some, questions, dedup=counting.dedup, quarantine=counting.quarantine, verify=verify)
+    wire = runs.count_wire(paths, questions) if counting.engine == "local" else None
+    if wire is not None and wire.files:
+        if files:
+            raise ValueError("expected reports in one form, got report files and files in the wire form")
+        result = wire
+    else:
+        some = manifests.some_files(paths, files)
+        result = engine.count(some, questions, dedup=counting.dedup, quarantine=counting.quarantine, verify=verify)
     counted = [(a, result.tallies[a.question]) for a in sorted(questions.values(), key=lambda a: (a.wave, a.group))]
     tallies = [{"wave": a.wave, "group": a.group, **protocol.tally_record(a.question, told)} for a, told in counted]
     rows = [[str(a.wave), a.group, a.oracle.name, str(a.oracle.d), f"{told.n:,}"] for a, told in counted]

@@ -9,14 +9,18 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from ahead_ldp import device
+from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import Intervals, Queries, Text, argument, flag, group, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.cli.remote import Remote, problem_text
+from ahead_ldp.engines import campaigns, layout
+from ahead_ldp.protocol import session as sessions
 from ahead_ldp.service.campaigns import export as exports
 
-Name = Annotated[str, argument("CAMPAIGN", "Digest of the campaign.")]
+Name = Annotated[str, argument("CAMPAIGN", "Name of the campaign, or its digest, or the beginning of it.")]
 Wave = Annotated[int | None, option("--wave", "N", "Number of the wave; left out, the latest.")]
 _WAIT = "?wait=60"
+_DIGEST, _SHORTEST = 64, 4  # digits of a digest, and the fewest of a beginning
 
 
 def create(file: Annotated[Path, argument("FILE", "The campaign as .toml.")], *, remote: Remote) -> Shown:
@@ -26,24 +30,40 @@ def create(file: Annotated[Path, argument("FILE", "The campaign as .toml.")], *,
     except (OSError, ValueError) as error:
         raise ValueError(f"expected a campaign as TOML in {str(file)!r}: {error}") from None
     created = remote.post("/campaigns", draft)
+    for line in _planned(created.get("plan")):
+        printing.note(line)
+    printing.note(f"next: ahead campaign open {created.get('name', created['campaign'])}")
     return Shown(created, [created["campaign"]])
+
+
+def _planned(plan: dict[str, Any] | None) -> Iterator[str]:
+    """How the people expected are spread; a server of an earlier version does not say it."""
+    if plan is None:
+        yield "no people expected were declared (users): nothing says whether they will be enough"
+        return
+    people = ", ".join(f"{wave['people']:,.0f}" for wave in plan["waves"])
+    yield f"{plan['users']:,} people expected, in {plan['groups']} groups; people per wave: {people}"
+    if plan["left_out"]:
+        yield f"since people are few: {plan['left_out']}"
+    sure = printing.certainty(plan["chance"], plan["turnout"])
+    yield f"chance that every group reaches its minimum of {plan['minimum']:,} reports: at least {sure}"
 
 
 def list_(*, remote: Remote) -> Shown:
     """List all campaigns."""
-    campaigns = remote.get("/campaigns")
-    rows = [[c["campaign"], c["state"], c["title"]] for c in campaigns]
-    return Shown(campaigns, [Table("campaigns", ["campaign", "state", "title"], rows, left=3)])
+    listed = remote.get("/campaigns")
+    lines = [f"{c['name']}  {c['state']}  {c['title']}\n    {c['campaign']}" for c in listed]
+    return Shown(listed, lines or ["no campaigns yet: `ahead campaign create FILE`"])
 
 
 def open_(name: Name, *, remote: Remote) -> Shown:
     """Open the first wave of a draft."""
-    return _changed(remote.post(f"{_at(name)}/open"))
+    return _changed(remote.post(f"{_at(remote, name)}/open"))
 
 
 def approve(name: Name, *, remote: Remote) -> Shown:
     """Open the next wave of a campaign in review."""
-    return _changed(remote.post(f"{_at(name)}/approve"))
+    return _changed(remote.post(f"{_at(remote, name)}/approve"))
 
 
 def close(name: Name, *, wave: Wave = None, remote: Remote) -> Shown:
@@ -82,7 +102,7 @@ def void(
     if whole and (wave is not None or part is not None):
         raise ValueError("expected --whole alone, or --wave and --group")
     if whole:
-        changed = remote.post(f"{_at(name)}/void")
+        changed = remote.post(f"{_at(remote, name)}/void")
     elif part is not None:
         changed = remote.post(f"{_wave_at(remote, name, wave)}/void-group", {"group": part})
     else:
@@ -92,12 +112,12 @@ def void(
 
 def finish(name: Name, *, remote: Remote) -> Shown:
     """End a campaign here: count what the open wave has, ask no more."""
-    return _changed(remote.post(f"{_at(name)}/finish{_WAIT}"))
+    return _changed(remote.post(f"{_at(remote, name)}/finish{_WAIT}"))
 
 
 def progress(name: Name, *, remote: Remote) -> Shown:
     """Say how many reports the latest wave has."""
-    state = remote.get(f"{_at(name)}/progress")
+    state = remote.get(f"{_at(remote, name)}/progress")
     rows = [[g["group"], g["state"], f"{g['reports']:,}", f"{g['minimum']:,}"] for g in state["groups"]]
     held = ", held by its screens" if state["held"] else ""
     title = f"{state['state']}, wave {state['wave']}{held}: {state['reports']:,} reports"
@@ -108,7 +128,7 @@ def progress(name: Name, *, remote: Remote) -> Shown:
 
 def results(name: Name, *, shown: Intervals, remote: Remote) -> Shown:
     """Print the distribution of every attribute, with intervals."""
-    results = remote.get(f"{_at(name)}/results" + "?intervals=model" * shown.model)
+    results = remote.get(f"{_at(remote, name)}/results" + "?intervals=model" * shown.model)
     return Shown(results, _results(results))
 
 
@@ -129,7 +149,7 @@ def _results(results: dict[str, Any]) -> Iterator[str | Table]:
 def query(name: Name, queries: Queries, *, shown: Intervals, remote: Remote) -> Shown:
     """Answer range queries from the closed waves."""
     asked = {"queries": queries, **({"intervals": "model"} if shown.model else {})}
-    answered = remote.post(f"{_at(name)}/queries", asked)
+    answered = remote.post(f"{_at(remote, name)}/queries", asked)
     rows = [_row(r, r["query"], answered) for r in answered["queries"]]
     title = f"{answered['people']:,} people, {answered['waves']} waves"
     return Shown(answered, [Table(title, _head("query", answered), rows), *answered["notes"]])
@@ -145,7 +165,8 @@ def export(
     """Write everything as files, for a recount elsewhere."""
     if out.exists() and any(out.iterdir()):
         raise ValueError(f"expected a new directory, got {str(out)!r}")
-    record, chain = remote.read(_at(name)), remote.get(f"{_at(name)}/chain")
+    at = _at(remote, name)
+    record, chain = remote.read(at), remote.get(f"{at}/chain")
     _write(out / "campaign.json", record)
     _write(out / "schema.json", device.canonical_bytes(chain["campaign"]["schema"]))
     groups = []
@@ -157,14 +178,27 @@ def export(
             if asked["tally"] is not None:
                 _write(out / "tallies" / f"{place}.json", device.canonical_bytes(asked["tally"]))
             chosen = quote(asked["group"], safe="")
-            reports = remote.read(f"{_at(name)}/waves/{wave['number']}/reports?group={chosen}")
+            reports = remote.read(f"{at}/waves/{wave['number']}/reports?group={chosen}")
             if parquet:
                 groups.append((question, reports))
             else:
                 _write(out / "reports" / f"{place}.bin", reports, end=b"")
     if parquet:
         exports.write_parquet(out / "reports", groups)
+    if chain["state"] == "finished":
+        _write_estimate(out)
     print(f"written: {out}")
+
+
+def _write_estimate(root: Path) -> None:
+    """The estimate of a campaign whose waves are all there, after every question was computed again."""
+    try:
+        session = campaigns.open_campaign(root)
+    except (sessions.ReplayMismatch, ValueError) as error:  # another program's method: the files stand without it
+        printing.note(f"the estimate is not written: {error}")
+        return
+    if session.estimate is not None:
+        session.estimate.save(root / layout.ESTIMATE)
 
 
 def _write(path: Path, data: bytes, end: bytes = b"\n") -> None:
@@ -172,13 +206,32 @@ def _write(path: Path, data: bytes, end: bytes = b"\n") -> None:
     path.write_bytes(data + end)
 
 
-def _at(name: str) -> str:
-    return f"/campaigns/{quote(name)}"
+def _at(remote: Remote, name: str) -> str:
+    return f"/campaigns/{find(remote, name)}"
+
+
+def find(remote: Remote, name: str) -> str:
+    """The digest of a campaign by itself, by its beginning, or by the campaign's short name."""
+    if len(name) == _DIGEST and set(name) <= set("0123456789abcdef"):
+        return name
+    known = remote.get("/campaigns")
+    found = [c for c in known if c.get("name") == name]
+    found = found or [c for c in known if len(name) >= _SHORTEST and c["campaign"].startswith(name)]
+    if len(found) == 1:
+        return str(found[0]["campaign"])
+    if not found:
+        raise ValueError(
+            f"expected the name of a campaign, its digest, or at least {_SHORTEST} digits of it, got {name!r}: "
+            "see `ahead campaign list`"
+        )
+    listed = ", ".join(f"{c['name']} ({c['campaign'][:16]})" for c in found)
+    raise ValueError(f"expected the name of one campaign, got {name!r}, which may be {listed}")
 
 
 def _wave_at(remote: Remote, name: str, wave: int | None) -> str:
-    number = remote.get(f"{_at(name)}/state")["wave"] if wave is None else wave
-    return f"{_at(name)}/waves/{number}"
+    at = _at(remote, name)
+    number = remote.get(f"{at}/state")["wave"] if wave is None else wave
+    return f"{at}/waves/{number}"
 
 
 def _head(label: str, answered: dict[str, Any]) -> list[str]:

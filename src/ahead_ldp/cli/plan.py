@@ -14,6 +14,7 @@ from ahead_ldp.cli.options import Declared, File, Settings, Text, option
 from ahead_ldp.cli.printing import Shown, Table, percent
 from ahead_ldp.device import epsilon as limits
 from ahead_ldp.engines import progress
+from ahead_ldp.mechanisms import few_people
 from ahead_ldp.research import accounting, evaluation, planner, targets, widths
 from ahead_ldp.research.figures import tradeoffs
 
@@ -50,6 +51,9 @@ def plan(
     delta: Annotated[
         float | None, option("--shuffle-delta", "D", "Also the central epsilon behind a shuffler, at this delta.")
     ] = None,
+    minimum: Annotated[
+        int | None, option("--minimum", "N", "Reports without which a campaign's group is not counted; 100.")
+    ] = None,
     settings: Settings,
 ) -> Shown:
     """Say what a collection would look like, and the error to expect.
@@ -74,7 +78,7 @@ def plan(
     evaluation.check_runs(_choose(case)[0], schema)
     solution = None if unknown is None else targets.solve(case, unknown, share, printing.note, kind)
     case = case if solution is None else solution.forecast.case
-    planned, applied = _plan(case)
+    planned, applied = _plan(case, few_people.MINIMUM if minimum is None else minimum)
     compared = _compare(case, methods, kind) if len(methods) > 1 else []
     record = {**planned.record(), "settings": applied}
     if solution is not None:
@@ -137,10 +141,12 @@ def _choose(case: targets.Case) -> Any:
     return evaluation.choose(case.method, case.schema, epsilon, case.users, case.settings)
 
 
-def _plan(case: targets.Case) -> tuple[planner.Plan, str]:
+def _plan(case: targets.Case, minimum: int) -> tuple[planner.Plan, str]:
     mechanism, applied = _choose(case)
+    if hasattr(mechanism, "group_people"):
+        mechanism = replace(mechanism, group_people=few_people.group_people(minimum))
     with progress.Bar("predicting") as bar:
-        planned = planner.plan(mechanism, case.schema, case.users, bar)
+        planned = planner.plan(mechanism, case.schema, case.users, bar, minimum)
     for warning in planned.warnings:
         printing.note(f"warning: {warning}")
     return planned, applied
@@ -232,7 +238,7 @@ def _facts(planned: planner.Plan, record: dict[str, Any]) -> Iterator[tuple[str,
     people = [group.people for group in planned.groups]
     each = f"{len(people)}, of about {_range(min(people), max(people), ',.0f')} people each" if people else ""
     yield "groups", each or "none, nobody is asked"
-    yield "waves", str(planned.waves)
+    yield from _people(record["turnout"]) if people else ()
     if planned.fanout is not None:
         yield "fanout", str(planned.fanout)
     if planned.theta is not None:
@@ -244,6 +250,18 @@ def _facts(planned: planner.Plan, record: dict[str, Any]) -> Iterator[tuple[str,
     if "shuffled" in record:
         central, delta = record["shuffled"]["central_epsilon"], record["shuffled"]["delta"]
         yield "behind a shuffler", f"central epsilon {central:.4g} at delta {delta:g}"
+
+
+def _people(staffing: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Who is asked when, and whether the people are enough."""
+    people = [wave["people"] for wave in staffing["waves"]]
+    yield "waves", f"{len(people)}, of about {_range(min(people), max(people), ',.0f')} people each"
+    if staffing["left_out"]:
+        yield "since people are few", staffing["left_out"]
+    sure = printing.certainty(staffing["chance"], staffing["turnout"])
+    yield f"groups reach {staffing['minimum']:,} reports", f"chance at least {sure}"
+    if staffing["reports"] >= staffing["minimum"]:
+        yield "waves may close at", f"{staffing['reports']:,} reports of every group"
 
 
 def _range(low: float, high: float, form: str) -> str:

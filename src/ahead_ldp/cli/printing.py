@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_MOST_CERTAIN = 0.9999
+
 
 def note(text: str) -> None:
     """One line for the person at the terminal."""
@@ -91,6 +93,11 @@ def bytes_text(size: float) -> str:
 def percent(share: float) -> str:
     """A share with two digits after the point, never a negative zero."""
     return f"{round(100 * share, 2) + 0.0:.2f} %"
+
+
+def certainty(chance: float, turnout: float) -> str:
+    """A chance at a turnout; nothing is called certain."""
+    return f"{percent(min(chance, _MOST_CERTAIN))} at a turnout of {100 * turnout:g} %"
 
 
 def between(low: float | None, high: float | None) -> str:

@@ -28,7 +28,7 @@ from ahead_ldp.engines import progress
 from ahead_ldp.engines import runs as stored
 from ahead_ldp.research import evaluation
 
-Run = Annotated[Path, argument("DIR", "A directory that `ahead collect` made.")]
+Run = Annotated[Path, argument("DIR", "A directory of `ahead collect`, `start` or `campaign export`.")]
 
 
 def collect(
@@ -98,7 +98,14 @@ def query(
         "results": [_record(row) for row in rows],
         "notes": [note.removeprefix("* ") for note in notes],
     }
-    return Shown(record, [Table(title, head, cells), *notes])
+    return Shown(record, [Table(title, head, cells), *_unfinished(estimate), *notes])
+
+
+def _unfinished(estimate: ahead_ldp.Estimate) -> list[str]:
+    """That waves are still to come, where they are."""
+    origin = estimate.provenance
+    whole = origin is None or origin.everybody is not None
+    return [] if whole else ["not all waves are closed: this is what those so far amount to"]
 
 
 def _record(row: dict[str, Any]) -> dict[str, Any]:
@@ -127,4 +134,4 @@ def plot(
 def _read(run: Path, recount: bool = False, reading: Text = None) -> ahead_ldp.Estimate:
     wanted = inputs.reading(reading)
     with inputs.replaying("run", "answered"):
-        return stored.read_run(run, recount=recount, reading=wanted)
+        return stored.read_run(run, recount=recount, reading=wanted, so_far=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from ahead_ldp.cli import printing
@@ -16,6 +17,7 @@ from ahead_ldp.service.server import app, auth, config, embedded, service
 
 FIRST, FIRST_S = "first", 86_400  # the first operator's token: its name, and how long it is valid
 _DAY_S, _MOST_DAYS = 86_400, 36_500
+_EVERYWHERE = ("0.0.0.0", "::", "")  # addresses that stand for all of this machine's
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,20 @@ def serve(
         logs.configure(settings.log_level)
         served.service.note_settings()
         served.pages = dashboard.make_pages(served.service)
-        embedded.make_server(served, settings).run()
+        embedded.make_server(served, settings, partial(_announce, settings.host)).run()
+
+
+def _announce(host: str, port: int) -> None:
+    """Where the server is, and what to do next, once it listens."""
+    here = "localhost" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
+    url = f"http://{here}:{port}"
+    lines = (
+        f"serving at {url}",
+        f"the dashboard: {url}/",
+        f"next: sign in there with your token, or `ahead campaign create FILE --server {url}`",
+    )
+    with suppress(OSError):  # nobody reads along
+        print(*lines, sep="\n", flush=True)
 
 
 def token(

@@ -48,7 +48,13 @@ MECHANISMS: Registry[Mechanism] = Registry(
 
 # "name/version of the questions/version of the estimate" -> a class that a newer one has replaced. It stays runnable as
 # long as somebody may hold a campaign of it; its golden campaigns are replayed with all others.
-EARLIER: Registry[Mechanism] = Registry("version", {})
+EARLIER: Registry[Mechanism] = Registry(
+    "version",
+    {
+        "adaptive/1/1": f"{_HERE}.adaptive.adaptive:Adaptive1",
+        "fused/1/1": f"{_HERE}.fused.fused:Fused1",
+    },
+)
 
 
 class UnknownVersion(ValueError):

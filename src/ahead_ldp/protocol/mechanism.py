@@ -81,6 +81,11 @@ class Mechanism(ABC):
     def run(self, schema: Schema) -> Run:
         """Yield waves of questions, be sent their tallies, return the estimate."""
 
+    def left_out(self, schema: Schema) -> str:
+        """What is not asked since few people are expected, in a sentence's part; empty if nothing is."""
+        del schema
+        return ""
+
     def record(self) -> Record:
         """The canonical form: name, versions and every choice. A version of the estimate that is not named is 1."""
         choices = {f.name: _write(getattr(self, f.name)) for f in dataclasses.fields(self) if f.name != "epsilon"}

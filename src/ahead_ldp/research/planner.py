@@ -20,16 +20,17 @@ from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.engines.simulation import MOST_CELLS, Population, run_simulation
 from ahead_ldp.mechanisms.ahead.decomposition import GrownTrees, threshold
+from ahead_ldp.mechanisms.few_people import MINIMUM
 from ahead_ldp.oracles import LinearOracle
 from ahead_ldp.partitions.trees import Tree
-from ahead_ldp.protocol.mechanism import Mechanism, Question, axes_of
+from ahead_ldp.protocol.mechanism import Mechanism, Question, axes_of, check_count
 from ahead_ldp.protocol.session import Provenance
+from ahead_ldp.protocol.turnout import Staffing, refusal, staffing
 from ahead_ldp.research.evaluation import Spread, Task, run_trial, trial_rng, workload_rng
 from ahead_ldp.research.widths import KINDS, LEVEL, half_widths, means
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import random_workload
 
-SMALL_GROUP = 100  # people; below it a group's estimate is mostly noise
 SHAPES = ("uniform", "zipf", "bumps", "heaped")
 REPEATS = 5
 QUERIES = 200
@@ -94,6 +95,7 @@ class Plan:
     schema: Schema
     users: int
     groups: tuple[PlannedGroup, ...]
+    minimum: int = MINIMUM  # reports without which a group is not counted
     predictions: tuple[Prediction, ...] = ()
     widths: tuple[PredictedWidths, ...] = ()
 
@@ -122,14 +124,16 @@ class Plan:
     @property
     def warnings(self) -> list[str]:
         """What to think about before starting."""
-        small = [group for group in self.groups if group.people < SMALL_GROUP]
-        if not small:
+        found = self.staffing
+        if not self.groups or found.works:
             return []
-        least = min(group.people for group in small)
-        return [
-            f"{len(small)} of {len(self.groups)} groups expect fewer than {SMALL_GROUP} people (the smallest "
-            f"{least:.1f}): use fewer buckets or attributes, or ask more people"
-        ]
+        return [f"a campaign would be refused: {refusal(self.mechanism, self.schema, found)}"]
+
+    @property
+    def staffing(self) -> Staffing:
+        """Whether the people are enough for a campaign in which no group below the minimum is counted."""
+        asked = [[group.id for group in self.groups if group.wave == k + 1] for k in range(self.waves)]
+        return staffing(self.mechanism, self.schema, self.users, self.minimum, asked)
 
     def record(self) -> dict[str, Any]:
         """As plain values; docs/cli.md has the fields."""
@@ -145,15 +149,23 @@ class Plan:
             "report_bytes": None if self.report_bytes is None else list(self.report_bytes),
             "predicted": [prediction.record() for prediction in self.predictions],
             "widths": [widths.record() for widths in self.widths],
+            "turnout": self.staffing.record(),
             "warnings": self.warnings,
         }
 
 
-def plan(mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[int, int], None] | None = None) -> Plan:
+def plan(
+    mechanism: Mechanism,
+    schema: Schema,
+    users: int,
+    progress: Callable[[int, int], None] | None = None,
+    minimum: int = MINIMUM,
+) -> Plan:
     """Groups and questions from one run on the Zipf reference, errors and widths from repeated runs on every one."""
     if users < 1:
         raise ValueError(f"expected users >= 1, got {users}")
-    laid_out = lay_out(mechanism, schema, users)
+    check_count("minimum", minimum)
+    laid_out = replace(lay_out(mechanism, schema, users), minimum=minimum)
     predictions, widths, done = [], [], 0
     for shape in SHAPES:
         people = reference_population(shape, schema.sizes, users, shape_rng(shape))

@@ -178,3 +178,11 @@ def test_visits_follow_their_weights():
     assert list(visits.present(2)) == [i for i, first in enumerate(visits.first) if first in (0, 2)]
     with pytest.raises(ValueError, match="weight"):
         Visits.draw(3, [])
+
+
+@pytest.mark.parametrize("codes_of_one", [[16], [-1], [30_000], [], [1, 1]], ids=str)
+def test_codes_that_no_attribute_has_are_refused(codes_of_one):
+    """Values that were taken for codes gave answers that were wrong by 200 standard errors."""
+    campaign = make_campaign()
+    with pytest.raises(ValueError, match="a code of every attribute, below its size"):
+        Crowd(campaign, [[3], codes_of_one], POLICY)

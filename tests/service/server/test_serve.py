@@ -12,12 +12,14 @@ from contextlib import contextmanager
 import pytest
 
 from ahead_ldp.cli import main
+from ahead_ldp.cli.campaign import find
 from ahead_ldp.device.campaign import Campaign, check_wave
 from ahead_ldp.device.frames import encode_batch
 from ahead_ldp.device.question import Policy
 from ahead_ldp.service.server import embedded
 from ahead_ldp.service.server.config import NO_RATES, Settings
 from ahead_ldp.service.store import SQLiteStore
+from tests.engines.test_folders import assert_everything_reads
 from tests.service.server.harness import TEXTS, ages
 
 CAMPAIGN = """
@@ -157,9 +159,61 @@ def test_a_campaign_by_commands_over_http(server, tmp_path, capsys):
     assert list((tmp_path / "wire" / "reports").rglob("*.bin"))
     assert list((tmp_path / "parquet" / "reports").rglob("*.parquet"))
     capsys.readouterr()
+    for folder in ("wire", "parquet"):
+        assert_everything_reads(tmp_path / folder, "age in 3..7", 120, capsys)
+        assert main(["query", str(tmp_path / folder), "age in 3..7", "--recount", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["results"][0]["share"] == pytest.approx(found["share"], abs=1e-9)
     assert main(["audit", f"{server.url}/v1/campaigns/{campaign}"]) == 0
     assert capsys.readouterr().out.count("matched") == 5
     assert main(["campaign", "close", campaign]) == 2
+
+
+def test_a_campaign_is_known_by_its_name_and_by_the_beginning_of_its_digest(server, tmp_path, capsys):
+    file, names = tmp_path / "campaign.toml", []
+    for days in (5, 6):
+        people = "users = 2000" if days == 6 else ""
+        file.write_text(CAMPAIGN.format(more=f'retention_days = {days}\n{people}\nmethod = {{ name = "hio" }}'))
+        assert main(["campaign", "create", str(file), "--json"]) == 0
+        out, notes = capsys.readouterr()
+        names.append(json.loads(out))
+        expected = "2,000 people expected, in 2 groups; people per wave: 2,000" if people else "no people expected were"
+        assert expected in notes
+        assert f"next: ahead campaign open {names[-1]['name']}" in notes
+    first, second = names
+    assert first["name"].endswith(first["campaign"][:6])
+    assert main(["campaign", "list"]) == 0
+    listed = capsys.readouterr().out
+    for made in names:
+        assert made["name"] in listed
+        assert made["campaign"] in listed
+    for word in (first["name"], first["campaign"][:6], first["campaign"]):
+        assert main(["campaign", "progress", word, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["state"] == "draft"
+    assert main(["campaign", "open", second["name"]]) == 0
+    assert server.service.row(second["campaign"]).state == "open"
+    assert server.service.row(first["campaign"]).state == "draft"
+    for word in ("abc", "nobody-knows-it", "zz" * 32):
+        assert main(["campaign", "progress", word]) == 2
+    assert "see `ahead campaign list`" in capsys.readouterr().err
+
+
+def test_an_ambiguous_beginning_is_refused_with_the_names():
+    class Two:
+        def get(self, path):
+            return [{"campaign": "abcd" + digit * 60, "name": f"pay-{digit}"} for digit in "12"]
+
+    assert find(Two(), "abcd1") == "abcd" + "1" * 60
+    assert find(Two(), "pay-2") == "abcd" + "2" * 60
+    with pytest.raises(ValueError, match=r"which may be pay-1 .*, pay-2"):
+        find(Two(), "abcd")
+
+
+def test_the_server_says_where_it_is_and_what_is_next(tmp_path):
+    with process(tmp_path, "--init") as (running, _, url):
+        lines = [running.stdout.readline().strip() for _ in range(3)]
+    assert lines[:2] == [f"serving at {url}", f"the dashboard: {url}/"]
+    assert lines[2].startswith("next: ")
+    assert f"ahead campaign create FILE --server {url}" in lines[2]
 
 
 def test_review_void_and_finish_by_commands(server, tmp_path, capsys):

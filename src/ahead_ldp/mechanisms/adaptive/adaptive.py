@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -15,10 +15,11 @@ from ahead_ldp.mechanisms.adaptive.cell_estimates import CellReports
 from ahead_ldp.mechanisms.adaptive.density import ESTIMATORS, interim_density
 from ahead_ldp.mechanisms.adaptive.estimates import AdaptiveEstimate
 from ahead_ldp.mechanisms.ahead.decomposition import levels
+from ahead_ldp.mechanisms.few_people import GROUP_PEOPLE, divide, fewer_groups
 from ahead_ldp.mechanisms.grain import ADAPTIVE_SHARE
 from ahead_ldp.oracles import LinearOracle, Tally, named_oracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of, check_choice
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of, check_choice, check_count
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
@@ -34,8 +35,8 @@ _oracle = lru_cache(maxsize=4096, typed=True)(named_oracle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adaptive(Mechanism):
-    """One attribute; the default where nothing else is named.
+class Adaptive1(Mechanism):
+    """One attribute, asked in as many groups as the schema allows: version 1, of records without people declared.
 
     People are asked about cells of equal mass, as far as is known when the question is asked. There are ``scales``
     waves. From wave to wave the cells grow more by the same factor, from four to ``finest`` over the standard deviation
@@ -80,6 +81,10 @@ class Adaptive(Mechanism):
         """One for each scale and shift; a single one where there is nothing finer than the first question."""
         return tuple(Group(name) for wave in self._plan(_axis(schema)) for name in wave)
 
+    def divided(self, finer: int) -> tuple[int, int]:
+        """How many scales and shifts there are, where the codes can be halved so often after the first question."""
+        return min(self.scales, finer), self.shifts
+
     def run(self, schema: Schema) -> Run:
         """Waves from coarse to fine, then the estimate from all of them."""
         axis, reports = _axis(schema), list[CellReports]()
@@ -105,7 +110,8 @@ class Adaptive(Mechanism):
         finer = levels((axis,), 2) - 1
         if axis.nominal or finer <= 1:
             return [["1a"]] if axis.size > 1 else []
-        return [[f"{i + 1}{chr(97 + k)}" for k in range(self.shifts)] for i in range(min(self.scales, finer))]  # A7
+        scales, shifts = self.divided(finer)
+        return [[f"{i + 1}{chr(97 + k)}" for k in range(shifts)] for i in range(scales)]  # A7
 
     def _outlook(self, axis: Axis, reports: Sequence[CellReports], groups: int) -> tuple[Floats, float | None]:
         """The shares of all codes as far as is known, and how many cells can be told apart; None: nobody answered."""
@@ -135,6 +141,37 @@ class Adaptive(Mechanism):
             group: [*equal_mass_cuts(density[:ordered], cells, shift).tolist(), *last]
             for group, shift in zip(groups, shifts.tolist(), strict=True)
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adaptive(Adaptive1):
+    """One attribute; the default where nothing else is named. As version 1, but few people are asked in fewer groups.
+
+    ``users`` is the number of people expected, and ``group_people`` how many of them a group is to have at least.
+    ``scales`` and ``shifts`` are the most that there can be. Where the people are too few for all of them there are
+    fewer shifts first, then fewer scales (decision 019). Left out, ``users`` is as many as it takes.
+
+    Privacy: as of version 1. The groups follow from declared numbers, never from who came.
+    """
+
+    version: ClassVar[int] = 2
+    users: int | None = None
+    group_people: int = GROUP_PEOPLE
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a choice that the method does not have."""
+        Adaptive1.__post_init__(self)
+        check_count("users", self.users, optional=True)
+        check_count("group_people", self.group_people)
+
+    def divided(self, finer: int) -> tuple[int, int]:
+        """How many scales and shifts there are for the people expected."""
+        return divide(self.users, self.group_people, *Adaptive1.divided(self, finer))
+
+    def left_out(self, schema: Schema) -> str:
+        """Scales and shifts that so few people are not asked about."""
+        asked, full = len(self.groups(schema)), len(replace(self, users=None).groups(schema))
+        return fewer_groups(asked, full)
 
 
 def equal_mass_cuts(density: Floats, cells: int, shift: float) -> Ints:  # (d,)
@@ -178,7 +215,7 @@ def check_integer(choice: str, value: object, least: int, most: int | None = Non
 
 def _axis(schema: Schema) -> Axis:
     if len(schema.attributes) != 1:
-        raise ValueError(f"expected one attribute for {Adaptive.name}, got {len(schema.attributes)}")
+        raise ValueError(f"expected one attribute for {Adaptive1.name}, got {len(schema.attributes)}")
     return axes_of(schema)[0]
 
 

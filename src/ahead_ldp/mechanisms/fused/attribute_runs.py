@@ -9,7 +9,7 @@ import numpy as np
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.slices import slices
-from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive, reports_of
+from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive1, reports_of
 from ahead_ldp.mechanisms.adaptive.estimates import AdaptiveEstimate
 from ahead_ldp.mechanisms.fused.margins import Margin
 from ahead_ldp.protocol.mechanism import Question, Tallies, axes_of
@@ -23,7 +23,7 @@ _PIECES = 128  # of equal width, beside the bins: where errors are told apart (c
 class AttributeRun:
     """A mechanism for one attribute while it runs; its groups and questions are renamed for the whole schema."""
 
-    mechanism: Adaptive
+    mechanism: Adaptive1
     schema: Schema  # of the attribute alone
     attribute: int
     told: list[str] = field(default_factory=list)  # groups that have answered

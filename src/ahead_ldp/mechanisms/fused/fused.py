@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from math import log, log2, sqrt
+from math import comb, log, log2, sqrt
 from typing import ClassVar
 
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive, check_integer
+from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive, Adaptive1, check_integer
+from ahead_ldp.mechanisms.few_people import GROUP_PEOPLE, fewer_groups, groups_of, whole
 from ahead_ldp.mechanisms.fused.attribute_runs import AttributeRun
 from ahead_ldp.mechanisms.fused.estimates import FusedEstimate
 from ahead_ldp.mechanisms.fused.grid_columns import Columns
@@ -22,7 +23,7 @@ from ahead_ldp.mechanisms.fused.pair_grids import grid_question, grid_report, sc
 from ahead_ldp.mechanisms.fused.pairwise_models import PairwiseModel
 from ahead_ldp.mechanisms.grain import FUSED_MISFIT
 from ahead_ldp.oracles import Tally, choose_oracle
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of, check_count
 from ahead_ldp.schema.arrays import Floats, Ints
 
 Pair = tuple[int, int]
@@ -33,6 +34,7 @@ _PAIR_SHARE = 0.2  # how the share of the pairs grows with the attributes (decis
 _EARLY = {"coarse": (4.0, 0.0), "middle": (6.0, 2.0)}  # choice F2
 _LATE = ("again", "fine")  # those that are asked with the last wave
 _GRIDS = (*_EARLY, *_LATE)
+_FEWER_GRIDS = (("fine",), ("coarse", "fine"), ("coarse", "middle", "fine"), _GRIDS)  # where there are 1, 2, .. groups
 _PILOT_WAVE = 2  # from 0: the wave with which pairs are asked first (decision 004)
 _GUESSED_PEOPLE = 100_000  # behind a pair's question, where nothing tells (choice F2)
 _ROUGH_MISFIT = 1.0  # standard errors from which a single pair counts as rough: to be wrong costs little (decision 004)
@@ -41,9 +43,18 @@ _ROUGH_FINENESS = 2.5  # times ``fineness`` for rough dependence (choice F2)
 _CERTAIN = Margin(np.ones(1), np.array([0, 1]), np.array([0, 1]), np.zeros((1, 1)))  # of an attribute with one value
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How people are divided: the grids of a pair, the share asked about trees, and the people of one tree."""
+
+    grids: tuple[str, ...]
+    alone: float
+    tree_people: int | None = None  # None: as many as it takes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fused(Mechanism):
-    """The default for two or more attributes: a tree for each, and grids for each pair.
+class Fused1(Mechanism):
+    """Two or more attributes, a tree for each and four grids for each pair: version 1, whatever the people expected.
 
     The trees are ``Adaptive``'s, side by side. With their third wave every pair is asked about two coarse grids whose
     columns have equal mass, by what the trees say then, and with the last one about two more. A pair whose first grids
@@ -53,7 +64,7 @@ class Fused(Mechanism):
 
     ``single`` is the share of the people who are asked about one attribute if nothing is rough; left out, it falls with
     the number of pairs. ``waves`` is in how many waves the trees are asked. ``users``, the number of people expected,
-    counts only where pairs are asked before anybody has answered. Dependence is fitted on ``bins`` columns per
+    counts here only where pairs are asked before anybody has answered. Dependence is fitted on ``bins`` columns per
     attribute with ``smoothness`` functions of each.
 
     Privacy: a person draws a group without looking at the value and sends one report through an epsilon-LDP oracle,
@@ -88,18 +99,22 @@ class Fused(Mechanism):
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """The groups of every attribute's tree, and for each pair two that are asked early and two that are late."""
         several, pairs = _several(schema), list(combinations(_several(schema), 2))
-        alone, groups = self.single_share(len(several)), list[Group]()
+        layout, groups = self.layout(len(several)), list[Group]()
         for a in several:
-            own = self.tree().groups(Schema((schema.attributes[a],)))
-            part = alone / len(several) / sum(group.share for group in own)
+            own = self.tree(layout).groups(Schema((schema.attributes[a],)))
+            part = layout.alone / len(several) / sum(group.share for group in own)
             groups += [Group(f"{a + 1}.{group.id}", max(1, round(_SHARE_STEPS * part * group.share))) for group in own]
-        share = max(1, round(_SHARE_STEPS * (1 - alone) / max(len(pairs), 1) / len(_GRIDS)))
-        return (*groups, *(Group(_group(pair, grid), share) for pair in pairs for grid in _GRIDS))
+        if not layout.grids:
+            return tuple(groups)
+        share = max(1, round(_SHARE_STEPS * (1 - layout.alone) / max(len(pairs), 1) / len(layout.grids)))
+        return (*groups, *(Group(_group(pair, grid), share) for pair in pairs for grid in layout.grids))
 
     def run(self, schema: Schema) -> Run:
         """The trees side by side; the pairs' grids with their third wave and the last, and in between if need be."""
-        trees = {a: AttributeRun(self.tree(), Schema((schema.attributes[a],)), a) for a in _several(schema)}
-        pairs = _Pairs(self, schema, trees)
+        several = _several(schema)
+        layout = self.layout(len(several))
+        trees = {a: AttributeRun(self.tree(layout), Schema((schema.attributes[a],)), a) for a in several}
+        pairs = _Pairs(self, layout, schema, trees)
         for number in range(pairs.last + 1):
             asked = {a: tree.ask() for a, tree in trees.items()}
             grids = pairs.ask(number, asked)
@@ -119,9 +134,14 @@ class Fused(Mechanism):
             return 1.0
         return 1 / (1 + _PAIR_SHARE * (attributes - 1)) if self.single is None else self.single  # F1
 
-    def tree(self) -> Adaptive:
+    def layout(self, attributes: int) -> Layout:
+        """How so many attributes are asked about."""
+        return Layout(_GRIDS, self.single_share(attributes))
+
+    def tree(self, layout: Layout) -> Adaptive1:
         """The mechanism of one attribute."""
-        return Adaptive(epsilon=self.epsilon, waves=self.waves)
+        del layout
+        return Adaptive1(epsilon=self.epsilon, waves=self.waves)
 
     def _estimate(self, schema: Schema, trees: Mapping[int, AttributeRun], pairs: _Pairs) -> FusedEstimate:
         reports = {pair: pooled(told) for pair, told in pairs.reports.items()}
@@ -140,11 +160,55 @@ class Fused(Mechanism):
         return FusedEstimate(schema, PairwiseModel(tuple(margins), fitted, people), len(trees) <= 2)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fused(Fused1):
+    """The default for two or more attributes. As version 1, but few people are asked in fewer groups.
+
+    ``users`` is the number of people expected, and ``group_people`` how many of them a group is to have at least.
+    Where the people are too few for all groups, trees have fewer shifts, then fewer scales, and pairs fewer grids.
+    Where they are too few for a grid of every pair, single attributes alone are asked about (decision 019). Left out,
+    ``users`` is as many as it takes.
+
+    Privacy: as of version 1. The groups follow from declared numbers, never from who came.
+    """
+
+    version: ClassVar[int] = 2
+    group_people: int = GROUP_PEOPLE
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a choice that the method does not have."""
+        Fused1.__post_init__(self)
+        check_count("group_people", self.group_people)
+
+    def layout(self, attributes: int) -> Layout:
+        """How so many attributes are asked about by the people expected."""
+        full, pairs, people = Fused1.layout(self, attributes), comb(attributes, 2), self.group_people
+        if self.users is None or attributes == 0:
+            return full
+        if pairs == 0 or self.users < (attributes + pairs) * people:
+            return Layout((), 1.0, whole(self.users / attributes))
+        alone = min(max(full.alone, attributes * people / self.users), 1 - pairs * people / self.users)
+        grids = groups_of(self.users * (1 - alone) / pairs, people)
+        return Layout(_FEWER_GRIDS[min(grids, len(_GRIDS)) - 1], alone, whole(self.users * alone / attributes))
+
+    def tree(self, layout: Layout) -> Adaptive1:
+        """The mechanism of one attribute, for its part of the people."""
+        return Adaptive(
+            epsilon=self.epsilon, waves=self.waves, users=layout.tree_people, group_people=self.group_people
+        )
+
+    def left_out(self, schema: Schema) -> str:
+        """Scales, shifts and grids that so few people are not asked about."""
+        fewer = fewer_groups(len(self.groups(schema)), len(replace(self, users=None).groups(schema)))
+        alone = bool(fewer) and not self.layout(len(_several(schema))).grids
+        return fewer + ", and no pairs of attributes" * alone
+
+
 class _Pairs:
     """The grids of all pairs while a run goes on: when and how finely they are asked, and what was said about them."""
 
-    def __init__(self, method: Fused, schema: Schema, trees: Mapping[int, AttributeRun]) -> None:
-        self.method, self.schema, self.trees = method, schema, trees
+    def __init__(self, method: Fused1, layout: Layout, schema: Schema, trees: Mapping[int, AttributeRun]) -> None:
+        self.method, self.layout, self.schema, self.trees = method, layout, schema, trees
         self.last = max((tree.waves for tree in trees.values()), default=0) - 1  # wave
         self.pilot = min(_PILOT_WAVE, max(self.last - 1, 1), self.last)
         self.reports: dict[Pair, list[GridReport]] = {pair: [] for pair in combinations(trees, 2)}
@@ -157,7 +221,7 @@ class _Pairs:
 
     def ask(self, number: int, asked: Mapping[int, Mapping[str, Question]]) -> dict[str, tuple[Pair, float]]:
         """The groups that are asked about pairs in a wave, about 2^x cells each; ``asked`` is what trees would ask."""
-        if not self.reports:
+        if not self.reports or not self.layout.grids:
             return {}
         if number == self.pilot:
             self._cut()
@@ -165,11 +229,13 @@ class _Pairs:
             self._judge()
         grids = _instead(asked, self.rough, self.finest, number)
         if number == self.pilot:
-            grids |= {_group(p, g): (p, min(x, c + y)) for p, c in self.finest.items() for g, (x, y) in _EARLY.items()}
+            early = {name: size for name, size in _EARLY.items() if name in self.layout.grids}
+            grids |= {_group(p, g): (p, min(x, c + y)) for p, c in self.finest.items() for g, (x, y) in early.items()}
         if number == self.last:
             for pair, cells in self.finest.items():
                 two = scales(cells, pair in self.rough)[-len(_LATE) :]
-                grids |= {_group(pair, name): (pair, two[k % len(two)]) for k, name in enumerate(_LATE)}
+                late = dict(zip(_LATE, (two[0], two[-1]), strict=True))
+                grids |= {_group(pair, name): (pair, late[name]) for name in _LATE if name in self.layout.grids}
         return grids
 
     def tell(self, pair: Pair, question: Question, tally: Tally) -> None:
@@ -203,10 +269,11 @@ class _Pairs:
 
         ``later`` is the share of the trees' groups that rough pairs get; None: dependence is smooth.
         """
-        alone, fineness = self.method.single_share(len(self.trees)), self.method.fineness
-        share = (1 - alone) / len(_GRIDS)  # of one group
+        alone, fineness, grids = self.layout.alone, self.method.fineness, self.layout.grids
+        share = (1 - alone) / len(grids)  # of one group
         if later is not None:
-            share, fineness = 2 * share + later * alone, _ROUGH_FINENESS * fineness
+            late = sum(name in grids for name in _LATE)
+            share, fineness = late * share + later * alone, _ROUGH_FINENESS * fineness
         people = self.expected * share / len(self.reports)
         noise = choose_oracle(self.method.epsilon, 64).oracle.contrast_variance(1) / max(people, 1.0)
         return float(max(1, round(log2(fineness / sqrt(noise)))))  # F2
@@ -218,7 +285,7 @@ class _Pairs:
         if people := sum(tree.people for tree in self.trees.values()):
             return people / answered * sum(shares.values())
         if self.method.users is None:
-            return _GUESSED_PEOPLE * len(self.reports) * len(_GRIDS) / (1 - self.method.single_share(len(self.trees)))
+            return _GUESSED_PEOPLE * len(self.reports) * len(self.layout.grids) / (1 - self.layout.alone)
         return self.method.users
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,15 +15,18 @@ from ahead_ldp.device.canonical import Record, canonical_bytes, digest, parse_ca
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text, exact_epsilon, new_epsilon
 from ahead_ldp.mechanisms import make_mechanism, mechanism_from_record
+from ahead_ldp.mechanisms.few_people import group_people
 from ahead_ldp.mechanisms.recorded.recorded import Recorded
 from ahead_ldp.protocol import mechanism as protocol
 from ahead_ldp.protocol.mechanism import Mechanism, Tallies, tally_from_record
 from ahead_ldp.protocol.session import NOTHING, ReplayMismatch, Session, replay
+from ahead_ldp.protocol.turnout import Staffing, check_people, staffing
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.store.interface import Store
 from ahead_ldp.service.store.rows import FrozenGroup, NewQuestion, NewWave, QuestionRow, WaveRow
 
+_MOST_LETTERS, _DIGITS = 24, 6  # unit: of a title and of a digest, in a short name
 WAYS_OUT = (
     "finish the campaign here, on what was counted, or let the version of the program that opened it ask the next "
     "questions: both keep every report"
@@ -59,6 +64,13 @@ class Terms:
     def digest(self) -> str:
         """The name of the campaign."""
         return self.campaign.digest
+
+    @property
+    def name(self) -> str:
+        """A short name for people who run campaigns: words of the title, and the beginning of the digest."""
+        plain = unicodedata.normalize("NFKD", self.campaign.record["title"]).encode("ascii", "ignore").decode().lower()
+        words = "-".join(re.findall(r"[a-z0-9]+", plain))[:_MOST_LETTERS].strip("-")
+        return f"{words or 'campaign'}-{self.digest[:_DIGITS]}"
 
     @property
     def schema(self) -> Schema:
@@ -157,7 +169,11 @@ def _reason(error: Exception) -> str:
 
 
 def draft(request: Mapping[str, Any]) -> Terms:
-    """The terms of a new campaign: a whole record, or schema, method and texts from which one is made."""
+    """The terms of a new campaign: a whole record, or schema, method and texts from which one is made.
+
+    ``users``, the people expected, must be enough for every group to reach the minimum; else ``TooFewPeople``. Without
+    ``closing``, waves close at as many reports of every group as 80 % of the people bring.
+    """
     if request.get("type") == "campaign":
         terms = Terms.of(Campaign.of(dict(request)))
         new_epsilon(terms.campaign.record["epsilon"])
@@ -170,10 +186,46 @@ def draft(request: Mapping[str, Any]) -> Terms:
     if isinstance(method, str):
         method = {"name": method}
     choices = {key: tuple(c) if isinstance(c, list) else c for key, c in method.get("choices", {}).items()}
-    mechanism = make_mechanism(method.get("name"), schema, epsilon, users, paper, **choices)
+    mechanism = sized_mechanism(method.get("name"), schema, epsilon, users, texts["minimum"], paper, **choices)
+    texts["closing"] = _closing(texts.get("closing"), mechanism, schema, users, texts["minimum"])
     groups = [(g.id, g.share) for g in mechanism.groups(schema)]
     record = campaign_record(schema=schema, method=mechanism.record(), epsilon=epsilon, groups=groups, **texts)
     return Terms.of(Campaign.of(record))
+
+
+def sized_mechanism(
+    method: str | None,
+    schema: Schema,
+    epsilon: str,
+    users: int | None,
+    minimum: int,
+    paper: bool = False,
+    **choices: Any,
+) -> Mechanism:
+    """A method; one that plans with the people expected has as many groups as they fill to the campaign's minimum."""
+    mechanism = make_mechanism(method, schema, epsilon, users, paper, **choices)
+    if users is None or "group_people" in choices or not hasattr(mechanism, "group_people"):
+        return mechanism
+    return replace(mechanism, group_people=group_people(minimum))  # type: ignore[call-arg]
+
+
+def planned(terms: Terms, users: int | None = None) -> Staffing | None:
+    """How the people whom a campaign expects are spread; None if it does not say how many they are."""
+    expected = getattr(terms.mechanism, "users", None) if users is None else users
+    if expected is None:
+        return None
+    return staffing(terms.mechanism, terms.schema, expected, terms.campaign.minimum)
+
+
+def _closing(closing: Record | None, mechanism: Mechanism, schema: Schema, users: int | None, minimum: int) -> Record:
+    """When waves close, checked against the people expected; or as many reports as they will bring."""
+    if users is None:
+        if closing is None:
+            raise ValueError("expected users, the number of people who will come, or closing")
+        return closing
+    wanted = closing.get("reports") if isinstance(closing, dict) else None
+    found = check_people(mechanism, schema, users, minimum, wanted if type(wanted) is int else None)
+    return {"kind": "reports", "reports": found.reports} if closing is None else closing
 
 
 def find_wave(store: Store, campaign: str, number: int) -> WaveRow:

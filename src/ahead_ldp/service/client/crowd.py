@@ -31,6 +31,7 @@ class Upload:
 class Crowd:
     """People of a campaign, given by their codes. Each answers at most once, when present and asked.
 
+    Codes that the campaign's attributes do not have are refused; ``of_values`` takes values as people know them.
     Groups and noise come from the operating system. In a campaign with tokens ``signer_of(person)`` gets each person's
     signature, once, when it is needed.
     """
@@ -43,6 +44,10 @@ class Crowd:
         signer_of: Callable[[int], Signer] | None = None,
     ) -> None:
         expect(campaign.key is None or signer_of is not None, "signers for a campaign with tokens")
+        sizes = [attribute.size for attribute in campaign.schema.attributes]
+        for codes in people:
+            inside = len(codes) == len(sizes) and all(0 <= code < size for code, size in zip(codes, sizes, strict=True))
+            expect(inside, "a code of every attribute, below its size, for every person; values go to Crowd.of_values")
         self.campaign, self.people = campaign, people
         self.answered = bytearray(len(people))
         self._policy, self._signer_of = policy, signer_of

@@ -13,9 +13,10 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.mechanisms.ahead.uniform import Uniform
+from ahead_ldp.protocol.turnout import check_people
 from ahead_ldp.research.targets import Case, forecast
 from ahead_ldp.schema.attributes import as_schema
-from ahead_ldp.service.campaigns.campaign import draft
+from ahead_ldp.service.campaigns.campaign import draft, sized_mechanism
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.server.service import Service
@@ -24,7 +25,7 @@ from ahead_ldp.service.store.rows import JobState
 
 _FIELDS = {
     "title": "", "purpose": "", "controller": "", "contact": "", "attributes": "age=integer,18,99", "epsilon": "1",
-    "users": "10000", "method": "", "minimum": "100", "closing": "manual", "closing_value": "", "enrolment": "walk_in",
+    "users": "10000", "method": "", "minimum": "100", "closing": "reports", "closing_value": "", "enrolment": "walk_in",
     "review": "", "retention_days": "30", "consent": "",
 }  # fmt: skip
 _METHODS = [name for name in MECHANISMS if name != Uniform.name]  # which asks nobody
@@ -138,12 +139,15 @@ def _worst(screens: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _draft(given: dict[str, str]) -> dict[str, Any]:
-    kind = given["closing"]
-    closing: dict[str, Any] = {"kind": kind}
-    if kind == "reports":
-        closing["reports"] = _whole(given["closing_value"], "the number of reports at which a wave closes")
-    elif kind == "deadline":
-        closing["seconds"] = 3600 * _whole(given["closing_value"], "the hours after which a wave closes")
+    closing: dict[str, Any] | None = {"kind": given["closing"]}
+    if given["closing"] == "reports" and not given["closing_value"].strip():
+        closing = None  # as many as the people expected will bring
+    elif given["closing"] == "reports":
+        reports = _whole(given["closing_value"], "the number of reports at which a wave closes")
+        closing = {"kind": "reports", "reports": reports}
+    elif given["closing"] == "deadline":
+        seconds = 3600 * _whole(given["closing_value"], "the hours after which a wave closes")
+        closing = {"kind": "deadline", "seconds": seconds}
     return {
         **{name: given[name] for name in ("title", "purpose", "controller", "contact", "epsilon")},
         "texts": {"consent": given["consent"]} if given["consent"] else {},
@@ -164,10 +168,13 @@ def _plan(given: dict[str, str]) -> dict[str, Any]:
     users = _whole(given["users"], "the number of people expected")
     if math.prod(schema.sizes) > _MOST_SIMULATED:
         return {"wrong": "The domain is too large to simulate here: use `ahead plan`."}
+    minimum = _whole(given["minimum"], "the minimum of a group")
+    mechanism = sized_mechanism(given["method"] or None, schema, given["epsilon"], users, minimum)
+    found = check_people(mechanism, schema, users, minimum)
     case = Case(schema, users, float(given["epsilon"]), given["method"] or None)
     plan = forecast(case, repeats=2)
     shapes = ", ".join(f"{shape} {100 * error:.1f}" for shape, error in plan.errors.items())
-    return {"method": plan.method, "error": f"{100 * plan.error:.1f}", "shapes": shapes}
+    return {"method": plan.method, "error": f"{100 * plan.error:.1f}", "shapes": shapes, "people": found.record()}
 
 
 def _whole(text: str, what: str) -> int:

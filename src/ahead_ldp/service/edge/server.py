@@ -31,7 +31,7 @@ class Server:
     """HTTP/1.1 for one application, on one loop.
 
     ``start`` runs before the first connection is taken, ``stop`` after the last answer. A stopping server takes no new
-    connection, answers what it has begun within ``shutdown_s``, and ends.
+    connection, answers what it has begun within ``shutdown_s``, and ends. ``announce`` is told the port that it got.
     """
 
     def __init__(
@@ -46,12 +46,13 @@ class Server:
         start: Callable[[], Awaitable[None]] = _nothing,
         stop: Callable[[], Awaitable[None]] = _nothing,
         shutdown_s: float = 10.0,
+        announce: Callable[[int], None] | None = None,
     ) -> None:
         """Nothing listens yet."""
         self._app, self._host, self._wanted = app, host, port
         self._limits, self._proxies, self._short_way = limits or Limits(), proxies or Proxies(""), short_way
         self._limits = replace(self._limits, connections=min(self._limits.connections, _room_for_files()))
-        self._start, self._stop, self._shutdown_s = start, stop, shutdown_s
+        self._start, self._stop, self._shutdown_s, self._announce = start, stop, shutdown_s, announce
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Event | None = None
         self._started = threading.Event()
@@ -102,6 +103,8 @@ class Server:
         self.port = listening.sockets[0].getsockname()[1]
         sweeping = loop.create_task(house.sweep())
         event("listening", port=self.port)
+        if self._announce is not None:
+            self._announce(self.port)
         self._started.set()
         await self._end.wait()
         listening.close()

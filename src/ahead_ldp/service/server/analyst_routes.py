@@ -26,6 +26,7 @@ def get_campaigns(service: Serving) -> list[dict[str, Any]]:
     return [
         {
             "campaign": row.digest,
+            "name": service.directory.terms(row.digest).name,
             "title": service.directory.terms(row.digest).campaign.record["title"],
             "state": row.state.value,
             "created_at": row.created_at,

@@ -18,7 +18,7 @@ from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store.interface import Store
 
 
-def make_server(app: Application, settings: Settings) -> Server:
+def make_server(app: Application, settings: Settings, announce: Callable[[int], None] | None = None) -> Server:
     """The edge over the application, with the deadlines and budgets of the settings."""
     server = Server(
         app,
@@ -30,6 +30,7 @@ def make_server(app: Application, settings: Settings) -> Server:
         start=app.start,
         stop=app.stop,
         shutdown_s=settings.shutdown_s,
+        announce=announce,
     )
     app.watch(server)
     return server

@@ -35,9 +35,14 @@ class CampaignDraft(Strict):
     epsilon: str = Field(max_length=40)
     method: MethodChoice | None = Field(default=None, description="left out, the best for the attributes")
     paper: bool = False
-    users: int | None = Field(default=None, ge=1, le=10**12, description="people expected, for methods that plan")
+    users: int | None = Field(
+        default=None, ge=1, le=10**12, description="people expected: groups and waves follow, or a refusal if too few"
+    )
     minimum: int = Field(ge=1, le=10**9)
-    closing: dict[str, Any] = Field(description='such as {"kind": "deadline", "seconds": 86400}')
+    closing: dict[str, Any] | None = Field(
+        default=None,
+        description='such as {"kind": "deadline", "seconds": 86400}; left out, the reports that 80 % of users bring',
+    )
     enrolment: Literal["panel", "walk_in"] = "walk_in"
     token: dict[str, Any] = Field(default_factory=lambda: {"tier": "none"})
     review: bool = False
@@ -119,6 +124,13 @@ class CampaignMade(BaseModel):
 
     campaign: str = Digest
     state: str
+
+
+class CampaignPlanned(CampaignMade):
+    """A stored campaign, and how the people expected are spread over its waves and groups."""
+
+    name: str
+    plan: dict[str, Any] | None = None
 
 
 class WaveView(BaseModel):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import StreamingResponse
 
-from ahead_ldp.service.campaigns.campaign import draft
+from ahead_ldp.service.campaigns.campaign import draft, planned
 from ahead_ldp.service.campaigns.export import report_stream
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server import models
@@ -24,12 +24,15 @@ WAVE = AT + "/waves/{number}"
 
 
 @router.post("/campaigns", status_code=201, responses=problem_responses(*GUARDED, "invalid_campaign"))
-def create(service: Serving, body: models.CampaignDraft, response: Response) -> models.CampaignMade:
+def create(service: Serving, body: models.CampaignDraft, response: Response) -> models.CampaignPlanned:
     """Create a campaign as a draft. The same one again is the same draft."""
     request = body.model_dump()
     request["created"] = request["created"] or time.strftime("%Y-%m-%d", time.gmtime(service.clock()))
     request["schema"] = request.pop("attributes")
-    return _create(service, request, response)
+    made = _create(service, request, response)
+    terms = service.directory.terms(made.campaign)
+    plan = None if (found := planned(terms, body.users)) is None else found.record()
+    return models.CampaignPlanned(**made.model_dump(), name=terms.name, plan=plan)
 
 
 @router.post("/campaigns/records", status_code=201, responses=problem_responses(*GUARDED, "invalid_campaign"))

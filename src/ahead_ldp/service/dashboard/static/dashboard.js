@@ -50,7 +50,8 @@ if (form) {
     $("plan-text").textContent = "Simulating …";
     const found = await post("/new/plan", fields).catch(() => ({ wrong: "The plan could not be made." }));
     if (text !== asked) return;
-    $("plan-text").textContent = found.wrong ?? `95 % of random range answers are within ${found.error} points (method ${found.method}; by shape: ${found.shapes}).`;
+    const people = found.people?.waves.map((wave) => Math.round(wave.people)).join(", ");
+    $("plan-text").textContent = found.wrong ?? `95 % of random range answers are within ${found.error} points (method ${found.method}; by shape: ${found.shapes}). People per wave: ${people}.`;
   };
   const { closing, closing_value: many } = form.elements;
   const settle = () => (many.disabled = closing.value === "manual"); // nothing to count to
