@@ -12,7 +12,9 @@ from ahead_ldp import device
 from ahead_ldp.cli.options import Intervals, Queries, Text, argument, flag, group, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.cli.remote import Remote, problem_text
+from ahead_ldp.cli.survey import ask_survey, survey_text
 from ahead_ldp.service.campaigns import export as exports
+from ahead_ldp.service.campaigns import survey as surveys
 
 Name = Annotated[str, argument("CAMPAIGN", "Digest of the campaign.")]
 Wave = Annotated[int | None, option("--wave", "N", "Number of the wave; left out, the latest.")]
@@ -26,6 +28,24 @@ def create(file: Annotated[Path, argument("FILE", "The campaign as .toml.")], *,
     except (OSError, ValueError) as error:
         raise ValueError(f"expected a campaign as TOML in {str(file)!r}: {error}") from None
     created = remote.post("/campaigns", draft)
+    return Shown(created, [created["campaign"]])
+
+
+def new(
+    *,
+    survey: Annotated[Path | None, option("--survey", "FILE", "Questions in everyday words, as .toml.")] = None,
+    keep: Annotated[
+        Path | None, option("--keep", "FILE", "Write the answers of the guide to a new survey.toml.")
+    ] = None,
+    remote: Remote,
+) -> Shown:
+    """Create a campaign as a draft, from a survey file or from answers to a few questions, and print its digest."""
+    if keep is not None and (survey is not None or keep.exists()):
+        raise ValueError("expected --keep to be a new file, and no --survey beside it")
+    asked = ask_survey(input) if survey is None else surveys.read_survey(survey)
+    if keep is not None:
+        keep.write_text(survey_text(asked), "utf-8")
+    created = remote.post("/campaigns", surveys.survey_draft(asked))
     return Shown(created, [created["campaign"]])
 
 
@@ -212,5 +232,5 @@ def _became(changed: dict[str, Any]) -> Iterator[str]:
 
 campaign = group(
     "Create, run and query campaigns of a server.",
-    create, list_, open_, approve, close, release, extend, void, finish, progress, results, query, export,
+    new, create, list_, open_, approve, close, release, extend, void, finish, progress, results, query, export,
 )  # fmt: skip

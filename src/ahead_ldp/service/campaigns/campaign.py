@@ -43,7 +43,7 @@ class Terms:
         """The terms behind a new campaign, whose method exists here and agrees with it; else a ``ValueError``."""
         _named_mechanism(campaign)
         closing = campaign.record["closing"]
-        if closing["kind"] == "reports" and closing["reports"] < campaign.minimum:
+        if closing.get("reports", campaign.minimum) < campaign.minimum:
             raise ValueError("expected closing.reports to be at least the minimum")
         return cls(campaign)
 
