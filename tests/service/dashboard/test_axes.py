@@ -37,6 +37,7 @@ def test_marks_are_round_and_stand_where_they_belong(text):
         ("age=integer,18,97", 10, [18, *range(30, 98, 10), 98]),
         ("age=integer,18,97", 5, [18, 40, 60, 80, 98]),  # 18 and 19 make no bin of their own
         ("x=real,0,1,10", 5, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        ("pay=integer,0|25|50|75|100", 2, [0, 50, 101]),  # 100 is in the last bin
     ],
 )
 def test_bins_begin_at_round_numbers(text, most, numbers):

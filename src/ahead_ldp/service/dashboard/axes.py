@@ -90,9 +90,9 @@ def round_bins(attribute: Attribute, most: int) -> tuple[Ints, float]:
         marks = np.array(_multiples(attribute, step, low, high))
         if not 2 <= marks.size <= most + 1:
             continue
-        at = np.searchsorted(known, marks)
-        at = np.minimum(at, n)
-        if np.allclose(known[at], marks, rtol=0, atol=1e-9 * max(abs(low), abs(high), 1.0)):
+        at = np.where(marks >= attribute.hi, n, np.minimum(np.searchsorted(known, marks), n))
+        fits = np.isclose(known[at], marks, rtol=0, atol=1e-9 * max(abs(low), abs(high), 1.0))
+        if (fits | (marks >= attribute.hi)).all():  # the largest value ends the last bin, which holds it
             ends = _without_slivers(known, np.unique(np.concatenate([[0], at, [n]])))
             if ends.size - 1 <= most:
                 return ends.astype(np.int64), max(step, 0.0)
