@@ -1,4 +1,4 @@
-"""Links by which others read results: until a day, closed waves only, nothing else; and files named after attributes."""
+"""Links by which others read results: until a day, closed waves only; and files named after attributes."""
 
 import csv
 import io
@@ -113,16 +113,12 @@ def test_tables_have_numeric_edges_and_no_formula(service):
 
 
 def test_words_cannot_inject_into_results(service):
-    name = service.opened(attributes=["x=integer,0,15"], method={"name": "hh"}, minimum=1,
-                          wording=[{"attribute": "x", "question": "<script>alert(1)</script>", "unit": "<i>y</i>"}])  # fmt: skip
+    words = [{"attribute": "x", "question": "<script>alert(1)</script>", "unit": "<i>y</i>"}]
+    name = service.opened(attributes=["x=integer,0,15"], method={"name": "hh"}, minimum=1, wording=words)
     service.run(name, [{"x": i % 16} for i in range(100)])
     headers = {"cookie": f"{COOKIE}={sign_in(service.service, service.operator)}"}
-    paths = [
-        "",
-        "/results",
-        "/checks",
-        *(f"/attribute?name=x&piece={p}" for p in ("summary", "distribution", "fine", "cumulative")),
-    ]
+    pieces = [f"/attribute?name=x&piece={p}" for p in ("summary", "distribution", "fine", "cumulative")]
+    paths = ["", "/results", "/checks", *pieces]
     for path in paths:
         page = service.client.get(f"/campaigns/{name}{path}", headers=headers)
         assert page.status_code == 200
