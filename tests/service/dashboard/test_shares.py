@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from html import unescape
 from urllib.parse import urlencode
 
 import pytest
@@ -11,7 +12,9 @@ from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.dashboard.login import COOKIE
 from ahead_ldp.service.dashboard.shares import KIND
 from ahead_ldp.service.server.sessions import sign_in, visitor_of
+from tests.reading import flesch
 from tests.service.server.harness import bench
+from tests.test_reading import JARGON
 
 DAY_S = 86_400
 
@@ -125,3 +128,25 @@ def test_words_cannot_inject_into_results(service):
         assert "<script>alert" not in page.text
         assert "<i>y" not in page.text
     assert "&lt;script&gt;" in service.client.get(f"/campaigns/{name}/results", headers=headers).text
+
+
+def words_of(page):
+    """What people read of a page: its paragraphs and captions, without what programs and pictures hold."""
+    body = re.sub(r"<(script|svg|code|template)\b.*?</\1>", " ", page.split("<main", 1)[1], flags=re.DOTALL)
+    parts = re.findall(r"<(p|figcaption|summary|h\d|span|label)\b[^>]*>(.*?)</\1>", body, re.DOTALL)
+    return [" ".join(unescape(re.sub(r"<[^>]+>", " ", part)).split()) for _, part in parts]
+
+
+def test_first_screens_are_plain_and_without_jargon(service):
+    name = counted(service)
+    visit = {"cookie": f"{COOKIE}={sign_in(service.service, service.operator)}"}
+    for piece in ("summary", "distribution", "cumulative", "quantiles"):
+        service.client.get(f"/campaigns/{name}/attribute?name=age&piece={piece}", headers=visit)
+    draft = service.create(title="A draft")
+    for path in (f"/campaigns/{name}/results", f"/campaigns/{name}", f"/campaigns/{draft}", "/new", "/"):
+        said = words_of(service.client.get(path, headers=visit).text)
+        assert [(word, text) for word in JARGON for text in said if re.search(word, text, re.I)] == [], path
+    said = words_of(service.client.get(f"/campaigns/{name}/results", headers=visit).text)
+    sentences = [text for text in said if text.count(" ") >= 6]
+    assert any(text.startswith("About ") for text in sentences)
+    assert flesch(" ".join(sentences)) >= 60
