@@ -124,7 +124,7 @@ function number(attribute: Attribute, id: string, voice: Voice, wording?: Wordin
   const shown = (value: number): string => figures(value, locale);
   const field = make("input", { type: "text", inputmode: whole && attribute.lo >= 0 ? "numeric" : "text", id, autocomplete: "off", "data-number": "" }) as HTMLInputElement;
   const element = described(attribute, id, field, texts.range(shown(attribute.lo), shown(attribute.hi)), voice, wording);
-  const which = make("fieldset", { hidden: "" }, make("legend", {}, texts.whichNumber));
+  const which = make("fieldset", { hidden: "", "aria-live": "polite" }, make("legend", {}, texts.whichNumber));
   element.append(which);
   let asked = "";
   const ask = (either: [number, number]): void => {

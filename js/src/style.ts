@@ -22,6 +22,7 @@ select { font: inherit; inline-size: 100%; padding: .6rem .7rem; border: 1px sol
 ul { margin: .25rem 0; padding-inline-start: 1.25rem; overflow-wrap: anywhere; }
 input[type="range"] { inline-size: 100%; margin: .75rem 0 0; }
 .with-unit { display: flex; gap: .6rem; align-items: center; }
+.with-unit + .note, .with-unit + input + .note { margin-top: .4rem; }
 .with-unit span { flex: none; max-inline-size: 45%; color: light-dark(#57606a, #a3adb8); overflow-wrap: anywhere; }
 label.question, legend { font-size: 1.1rem; overflow-wrap: anywhere; }
 .lines { white-space: pre-line; }
