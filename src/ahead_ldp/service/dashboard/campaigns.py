@@ -14,7 +14,6 @@ from ahead_ldp.service.campaigns.campaign import Terms
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import drafts, qr
 from ahead_ldp.service.dashboard.rendering import render
-from ahead_ldp.service.dashboard.shares import SharePages
 from ahead_ldp.service.dashboard.standing import STATES, rounds_of, standing
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
@@ -26,9 +25,9 @@ _WAIT_S = 10.0
 class CampaignPages:
     """Pages over a service; each method is an endpoint."""
 
-    def __init__(self, service: Service, shares: SharePages) -> None:
-        """All of them ask the same service."""
-        self._service, self._shares = service, shares
+    def __init__(self, service: Service, links: Callable[[str], int]) -> None:
+        """All of them ask the same service; ``links`` says how many links for others a campaign has."""
+        self._service, self._links = service, links
         self._rounds: dict[str, int | None] = {}
 
     def listing(self, request: Request, visitor: Visitor) -> Response:
@@ -65,7 +64,7 @@ class CampaignPages:
         if shown["state"]["state"] == "open":  # before that it would lead people to a closed door
             link = str(request.url_for("participant", campaign=campaign))
         code = qr.picture(link, "QR code of the link for people") if link else ""
-        shares = len(self._shares.active(campaign))
+        shares = self._links(campaign)
         return render(
             request, "campaign.html", visitor, campaign=campaign, link=link, code=code, shares=shares, **shown
         )

@@ -31,9 +31,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 def make_pages(service: Service) -> Starlette:
     """The pages over a service."""
-    results = ResultPages(service)
-    shares = SharePages(service, results)
-    campaigns = CampaignPages(service, shares)
+    results, shares = ResultPages(service), SharePages(service)
+    campaigns = CampaignPages(service, lambda campaign: len(shares.active(campaign)))
 
     def route(path: str, page: Any, *, form: bool = False, operator: bool = False) -> Route:
         """A page for those who have logged in; a form is sent to it."""

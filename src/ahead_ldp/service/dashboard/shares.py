@@ -19,7 +19,6 @@ from starlette.responses import RedirectResponse, Response
 from ahead_ldp.service.campaigns.campaign import audit_event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard.rendering import render
-from ahead_ldp.service.dashboard.results import ResultPages
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
 
@@ -32,9 +31,9 @@ _DAY_S = 86_400
 class SharePages:
     """Makes links, ends them, and shows what they lead to."""
 
-    def __init__(self, service: Service, results: ResultPages) -> None:
-        """The results are those that analysts see."""
-        self._service, self._results = service, results
+    def __init__(self, service: Service) -> None:
+        """Nothing is read before it is asked for."""
+        self._service = service
 
     def active(self, campaign: str) -> list[dict[str, Any]]:
         """The links that still hold: the hash of each, and until when."""
