@@ -10,12 +10,24 @@ from ahead_ldp.device import LAWS, Attribute, GridForm, Policy, QuestionRefused,
 from ahead_ldp.device.campaign import Campaign, campaign_record, check_wave, wave_record
 from ahead_ldp.device.question import question_record
 from ahead_ldp.device.tokens import token_group
+from ahead_ldp.device.wording import wording_records
 
 Case = dict[str, Any]
 
 SCHEMA = Schema((Attribute("age", "integer", 18, 33), Attribute("town", "nominal", labels=("Ulm", "Bonn", "Köln"))))
 MODULUS = "c" + "f" * 511
 TOKEN = {"tier": "blind", "version": 2, "n": MODULUS, "e": 65537}
+
+
+WORDING: list[dict[str, Any]] = [
+    {"attribute": "age", "question": "Wie alt sind Sie?", "unit": "Jahre", "example": "42", "outside": "nearest"},
+    {
+        "attribute": "town",
+        "question": "Where do you live?",
+        "help": "Your main home.\nNot a holiday flat. <b>",
+        "choices": ["Ulm (Danube)", "Bonn (Rhine)", "Köln (Rhine)"],
+    },
+]
 
 
 def good_campaign(**change: Any) -> dict[str, Any]:
@@ -44,6 +56,8 @@ def campaign_cases() -> Iterator[Case]:
         "signed, review": good_campaign(review=True, token={**TOKEN, "tier": "signed"}),
         "signed, tokens of version 1": {**base, "token": {"tier": "signed", "n": MODULUS, "e": 65537}},
         "by hand": good_campaign(closing={"kind": "manual"}, texts={}),
+        "by both": good_campaign(closing={"kind": "both", "reports": 90, "seconds": 3600}),
+        "by both, with one": {**base, "closing": {"kind": "both", "reports": 90}},
         "version 1": {**base, "version": 1},
         "another type": {**base, "type": "wave"},
         "no title": {**base, "title": ""},
@@ -69,6 +83,7 @@ def campaign_cases() -> Iterator[Case]:
         "review as a number": {**base, "review": 1},
         "unknown field": {**base, "more": 1},
         "kept for ever": {**base, "retention_days": 36_501},
+        **{f"wording: {name}": {**base, "wording": wording} for name, wording in wordings().items()},
     }.items():
         case: Case = {"name": name, "campaign": canonical_bytes(record).hex()}
         try:
@@ -76,8 +91,47 @@ def campaign_cases() -> Iterator[Case]:
         except ValueError:
             yield {**case, "refused": True}
         else:
-            yield {**case, "digest": found.digest, "tier": found.tier, "minimum": found.minimum,
+            words = {"wording": wording_records(found.wording)} if found.wording else {}
+            yield {**case, "digest": found.digest, "tier": found.tier, "minimum": found.minimum, **words,
                    "token_message": found.token_message(bytes(range(32))).hex()}  # fmt: skip
+
+
+def wordings() -> dict[str, Any]:
+    """Words that are taken, and words that every language refuses."""
+    age, town = WORDING
+    plain = {"attribute": "age", "question": "How old are you?"}
+    return {
+        "of both attributes": WORDING,
+        "of one": [plain],
+        "as long as it may be": [
+            {**plain, "question": "q" * 300, "unit": "u" * 40, "help": "h" * 1000, "example": "e" * 60}
+        ],
+        "letters beyond the first plane count once": [{**plain, "question": "\U0001d538" * 300}],
+        "none": [],
+        "a record": plain,
+        "a text": ["age"],
+        "of nobody": [{**plain, "attribute": "pay"}],
+        "of a list": [{**plain, "attribute": ["age"]}],
+        "twice": [plain, plain],
+        "another order": [town, age],
+        "without a question": [{"attribute": "age", "unit": "years"}],
+        "an empty question": [{**plain, "question": ""}],
+        "a question that is none": [{**plain, "question": 1}],
+        "a question of 301 letters": [{**plain, "question": "q" * 301}],
+        "a unit of 41 letters": [{**age, "unit": "u" * 41}],
+        "a question of two lines": [{**plain, "question": "How old\nare you?"}],
+        "a space around": [{**plain, "question": "How old? "}],
+        "a turned direction": [{**plain, "question": "How old\u202e?"}],
+        "a control character": [{**age, "help": "a\tb"}],
+        "an unknown part": [{**age, "html": "x"}],
+        "outside said as by default": [{**age, "outside": "ask"}],
+        "outside said as nothing": [{**age, "outside": None}],
+        "outside of categories": [{**town, "outside": "nearest"}],
+        "choices of a number": [{**age, "choices": ["young", "old"]}],
+        "too few choices": [{**town, "choices": ["Ulm", "Bonn"]}],
+        "a choice twice": [{**town, "choices": ["Ulm", "Bonn", "Ulm"]}],
+        "choices that are a text": [{**town, "choices": "UBK"}],
+    }
 
 
 def good_question(group: str, campaign: str, **change: Any) -> dict[str, Any]:

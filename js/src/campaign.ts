@@ -5,6 +5,7 @@ import { days, schemaFrom, type Attribute } from "./codes.js";
 import { parseEpsilon, type Ratio } from "./epsilon.js";
 import type { CampaignTerms } from "./question.js";
 import { checkText } from "./text.js";
+import { wordingFrom, type Wording } from "./wording.js";
 
 const FIELDS =
   "type version title purpose controller contact texts created schema method epsilon groups minimum closing enrolment token review retention_days";
@@ -20,12 +21,13 @@ export interface Campaign extends CampaignTerms {
   tier: "none" | "signed" | "blind";
   key: { n: bigint; e: bigint; length: number } | null;
   tokenVersion: 1 | 2;
+  wording: Map<string, Wording>;
 }
 
 /** The campaign behind canonical bytes; with `pinned` it must be the one of that digest. */
 export async function campaignFrom(data: Uint8Array, pinned?: string): Promise<Campaign> {
   const record = parseCanonical(data);
-  const found = fields(record, FIELDS, "the campaign");
+  const found = fields(record, Object.hasOwn(record, "wording") ? `${FIELDS} wording` : FIELDS, "the campaign");
   if (found["type"] !== "campaign" || found["version"] !== 2) refuse("not a campaign");
   for (const name of ["title", "purpose", "controller", "contact"]) checkText(found[name], name);
   if (!isRecord(found["texts"])) refuse("not a campaign");
@@ -38,10 +40,12 @@ export async function campaignFrom(data: Uint8Array, pinned?: string): Promise<C
   integer(found["retention_days"], "retention_days", 0, 36_500);
   const name = await digest(record);
   if (pinned !== undefined && name !== checkDigest(pinned, "pinned")) refuse("not the pinned campaign");
+  const schema = schemaFrom(found["schema"]);
   return {
     digest: name,
     record,
-    schema: schemaFrom(found["schema"]),
+    schema,
+    wording: wordingFrom(found["wording"], schema),
     epsilon: parseEpsilon(found["epsilon"]),
     groups: groupsFrom(found["groups"]),
     minimum: integer(found["minimum"], "minimum", 1, 1e9),
@@ -57,12 +61,13 @@ export function pickGroup(groups: readonly (readonly [string, number])[], number
   return refuse("not a campaign");
 }
 
+const CLOSING: [string, string[]][] = [["reports", ["reports"]], ["deadline", ["seconds"]], ["both", ["reports", "seconds"]], ["manual", []]];
+
 function checkClosing(closing: unknown): void {
   const kind = isRecord(closing) ? closing["kind"] : null;
-  if (kind === "reports") integer(fields(closing, "kind reports", "closing")["reports"], "closing.reports", 1, 1e9);
-  else if (kind === "deadline") integer(fields(closing, "kind seconds", "closing")["seconds"], "closing.seconds", 1, 1e9);
-  else if (kind === "manual") fields(closing, "kind", "closing");
-  else refuse("not a campaign");
+  const numbers = CLOSING.find(([name]) => name === kind)?.[1] ?? refuse("not a campaign");
+  const found = fields(closing, ["kind", ...numbers].join(" "), "closing");
+  for (const name of numbers) integer(found[name], `closing.${name}`, 1, 1e9);
 }
 
 function groupsFrom(groups: unknown): [string, number][] {

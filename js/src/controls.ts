@@ -1,14 +1,26 @@
 /** The right control for an attribute, and how its value is read. Values live in the control and nowhere else. */
 
 import { ValueRefused, type Attribute, type Value } from "./codes.js";
-import type { Texts } from "./texts.js";
+import type { Texts } from "./languages/index.js";
+import { figures, inWords, readNumber } from "./numbers.js";
+import type { Wording } from "./wording.js";
 
-/** A control on the page and the way to its value. */
+/** A control on the page and the way to its value. `said` repeats a value to the person, in figures and words. */
 export interface Control {
   element: HTMLElement;
   read(): Value;
+  said(value: Value): string;
   clear(): void;
 }
+
+/** How to speak with the person: texts, and the language in which numbers and days are written. */
+export interface Voice {
+  texts: Texts;
+  locale: string;
+}
+
+/** The person has to look again: what is wrong, in their words. Never the value. */
+export class LookAgain extends Error {}
 
 const SLIDER = 200; // more values than this are typed, not slid
 
@@ -28,15 +40,16 @@ function inputText(attribute: Attribute, number: number): string {
   return String(number);
 }
 
-/** The control of one attribute. */
-export function controlFor(attribute: Attribute, id: string, texts: Texts): Control {
-  const inner = attribute.labels ? choice(attribute, id) : input(attribute, id, texts);
+/** The control of one attribute, in the campaign's words where it has some. */
+export function controlFor(attribute: Attribute, id: string, voice: Voice, wording?: Wording): Control {
+  const inner = attribute.labels ? choice(attribute, id, wording) : input(attribute, id, voice, wording);
   if (attribute.missing === "refused") return inner;
   const absent = make("input", { type: "checkbox", id: `${id}-none` }) as HTMLInputElement;
-  const label = make("label", { for: `${id}-none`, class: "inline" }, absent, ` ${texts.noValue}`);
+  const label = make("label", { for: `${id}-none`, class: "inline" }, absent, ` ${voice.texts.noValue}`);
   return {
     element: make("div", {}, inner.element, label),
     read: () => (absent.checked ? null : inner.read()),
+    said: (value) => (value === null ? voice.texts.noValue : inner.said(value)),
     clear() {
       absent.checked = false;
       inner.clear();
@@ -44,11 +57,14 @@ export function controlFor(attribute: Attribute, id: string, texts: Texts): Cont
   };
 }
 
-function choice(attribute: Attribute, id: string): Control {
-  const group = make("fieldset", {}, make("legend", {}, attribute.name));
-  const buttons = (attribute.labels ?? []).map((label, i) => {
+function choice(attribute: Attribute, id: string, wording?: Wording): Control {
+  const labels = attribute.labels as readonly string[];
+  const texts = wording?.choices.length ? wording.choices : labels;
+  const group = make("fieldset", {}, make("legend", {}, wording?.question ?? attribute.name));
+  if (wording?.help) group.append(make("p", { class: "note lines" }, wording.help));
+  const buttons = texts.map((text, i) => {
     const button = make("input", { type: "radio", name: id, id: `${id}-${i}`, autocomplete: "off" }) as HTMLInputElement;
-    group.append(make("label", { for: `${id}-${i}`, class: "choice" }, button, ` ${label}`));
+    group.append(make("label", { for: `${id}-${i}`, class: "choice" }, button, ` ${text}`));
     return button;
   });
   return {
@@ -56,31 +72,104 @@ function choice(attribute: Attribute, id: string): Control {
     read() {
       const at = buttons.findIndex((button) => button.checked);
       if (at < 0) throw new ValueRefused(attribute.name);
-      return (attribute.labels as string[])[at] as string;
+      return labels[at] as string;
     },
+    said: (value) => texts[labels.indexOf(value as string)] as string,
     clear: () => buttons.forEach((button) => (button.checked = false)),
   };
 }
 
-function input(attribute: Attribute, id: string, texts: Texts): Control {
-  const type = { date: "date", time: "time", datetime: "datetime-local" }[attribute.kind as string] ?? "number";
-  const [lo, hi] = [inputText(attribute, attribute.lo), inputText(attribute, attribute.hi)];
-  const step = attribute.kind === "real" ? "any" : "1";
-  const field = make("input", { type, id, min: lo, max: hi, step, autocomplete: "off", "aria-describedby": `${id}-range` }) as HTMLInputElement;
-  const box = make("div", {}, make("label", { for: id }, attribute.name), field, make("span", { id: `${id}-range`, class: "note" }, texts.range(lo, hi)));
-  const empty = [(): void => void (field.value = "")];
-  if (attribute.kind === "integer" && attribute.hi - attribute.lo <= SLIDER) {
-    const slider = make("input", { type: "range", min: lo, max: hi, step: "1", autocomplete: "off", "aria-label": attribute.name }) as HTMLInputElement;
+/** The question above a control, and below it unit, example, range and help. */
+function described(attribute: Attribute, id: string, field: HTMLElement, range: string, voice: Voice, wording?: Wording): HTMLElement {
+  const { texts } = voice;
+  const line = make("div", { class: "with-unit" }, field, ...(wording?.unit ? [make("span", { id: `${id}-unit` }, wording.unit)] : []));
+  const notes = [range, wording?.example ? texts.example(wording.example) : "", wording?.outside === "nearest" ? texts.nearest : ""];
+  const about = make("div", { id: `${id}-range`, class: "note" }, ...notes.filter(Boolean).map((text) => make("div", {}, text)));
+  const help = wording?.help ? [make("p", { class: "note lines" }, wording.help)] : [];
+  field.setAttribute("aria-describedby", [`${id}-range`, ...(wording?.unit ? [`${id}-unit`] : [])].join(" "));
+  return make("div", {}, make("label", { for: id, class: "question" }, wording?.question ?? attribute.name), ...help, line, about);
+}
+
+function input(attribute: Attribute, id: string, voice: Voice, wording?: Wording): Control {
+  const kind = { date: "date", time: "time", datetime: "datetime-local" }[attribute.kind as string];
+  return kind ? clock(attribute, kind, id, voice, wording) : number(attribute, id, voice, wording);
+}
+
+/** Days and times: the browser's own input shows and reads them as the person is used to. */
+function clock(attribute: Attribute, type: string, id: string, voice: Voice, wording?: Wording): Control {
+  const ends = [inputText(attribute, attribute.lo), inputText(attribute, attribute.hi)] as const;
+  const field = make("input", { type, id, min: ends[0], max: ends[1], step: "1", autocomplete: "off" }) as HTMLInputElement;
+  const said = (text: string): string => {
+    const day = new Date(type === "time" ? `1970-01-01T${text}Z` : type === "date" ? `${text}T00:00Z` : `${text}Z`);
+    const form = { date: { dateStyle: "long" }, time: { timeStyle: "medium" } }[type] ?? { dateStyle: "long", timeStyle: "medium" };
+    return new Intl.DateTimeFormat(voice.locale, { ...(form as Intl.DateTimeFormatOptions), timeZone: "UTC" }).format(day);
+  };
+  return {
+    element: described(attribute, id, field, voice.texts.range(said(ends[0]), said(ends[1])), voice, wording),
+    read() {
+      if (!field.value) throw new ValueRefused(attribute.name);
+      const number = attribute.number(field.value);
+      if (wording?.outside === "nearest" && number < attribute.lo) return ends[0];
+      return wording?.outside === "nearest" && number > attribute.hi ? ends[1] : field.value;
+    },
+    said: (value) => said(String(value)),
+    clear: () => void (field.value = ""),
+  };
+}
+
+/** Numbers are typed as people write them where they are; what can be read in two ways is asked back. */
+function number(attribute: Attribute, id: string, voice: Voice, wording?: Wording): Control {
+  const { texts, locale } = voice;
+  const whole = attribute.kind === "integer";
+  const shown = (value: number): string => figures(value, locale);
+  const field = make("input", { type: "text", inputmode: whole && attribute.lo >= 0 ? "numeric" : "text", id, autocomplete: "off", "data-number": "" }) as HTMLInputElement;
+  const element = described(attribute, id, field, texts.range(shown(attribute.lo), shown(attribute.hi)), voice, wording);
+  const which = make("fieldset", { hidden: "", "aria-live": "polite" }, make("legend", {}, texts.whichNumber));
+  element.append(which);
+  let asked = "";
+  const ask = (either: [number, number]): void => {
+    asked = field.value;
+    const choices = either.map((value, i) => {
+      const button = make("input", { type: "radio", name: `${id}-which`, id: `${id}-which-${i}`, value: String(value), autocomplete: "off" });
+      return make("label", { for: `${id}-which-${i}`, class: "choice" }, button, ` ${shown(value)} ${inWords(value, locale) && `(${inWords(value, locale)})`}`);
+    });
+    which.replaceChildren(make("legend", {}, texts.whichNumber), ...choices);
+    which.hidden = false;
+  };
+  const forget = (): void => {
+    which.replaceChildren();
+    which.hidden = true;
+  };
+  field.addEventListener("input", forget);
+  const empty = [forget, (): void => void (field.value = asked = "")];
+  if (whole && attribute.hi - attribute.lo <= SLIDER) {
+    const [lo, hi] = [String(attribute.lo), String(attribute.hi)];
+    const slider = make("input", { type: "range", min: lo, max: hi, step: "1", autocomplete: "off", "aria-label": wording?.question ?? attribute.name }) as HTMLInputElement;
     slider.addEventListener("input", () => (field.value = slider.value));
     field.addEventListener("input", () => (slider.value = field.value));
-    field.after(slider);
+    field.parentElement?.after(slider);
     empty.push(() => void (slider.value = lo));
   }
   return {
-    element: box,
+    element,
     read() {
-      if (!field.value) throw new ValueRefused(attribute.name);
-      return type === "number" ? Number(field.value) : field.value;
+      if (!field.value.trim()) throw new ValueRefused(attribute.name);
+      const reading = readNumber(field.value, locale, wording?.unit);
+      if (!reading) throw new LookAgain(texts.notNumber);
+      const chosen = which.querySelector<HTMLInputElement>("input:checked");
+      if ("either" in reading && !(chosen && asked === field.value)) {
+        ask(reading.either);
+        throw new LookAgain("");
+      }
+      const value = "either" in reading ? Number(chosen?.value) : reading.number;
+      if (whole && !Number.isSafeInteger(value)) throw new LookAgain(texts.notWhole);
+      const inside = Math.min(Math.max(value, attribute.lo), attribute.hi);
+      if (inside !== value && wording?.outside !== "nearest") throw new LookAgain(texts.outside(shown(attribute.lo), shown(attribute.hi)));
+      return inside;
+    },
+    said(value) {
+      const words = inWords(value as number, locale);
+      return `${shown(value as number)}${wording?.unit ? ` ${wording.unit}` : ""}${words && ` (${words})`}`;
     },
     clear: () => empty.forEach((one) => one()),
   };

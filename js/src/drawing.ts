@@ -3,7 +3,7 @@
 import type { Offer } from "./client.js";
 import { make } from "./controls.js";
 import type { Ratio } from "./epsilon.js";
-import type { Texts } from "./texts.js";
+import type { Texts } from "./languages/index.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -18,14 +18,14 @@ export function status(text: string): HTMLElement {
 }
 
 /** A point in time as people write it where they are. */
-export function moment(seconds: number): string {
-  return new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "long", timeStyle: "short" });
+export function moment(seconds: number, locale?: string): string {
+  return new Date(seconds * 1000).toLocaleString(locale, { dateStyle: "long", timeStyle: "short" });
 }
 
 /** e to the epsilon, as people read it. */
-export function leak(offer: Offer): string {
+export function leak(offer: Offer, locale?: string): string {
   const value = Math.exp(Number(offer.campaign.record["epsilon"]));
-  return value < 10 ? value.toFixed(1) : value.toFixed(0);
+  return new Intl.NumberFormat(locale, { maximumFractionDigits: value < 10 ? 1 : 0, minimumFractionDigits: value < 10 ? 1 : 0 }).format(value);
 }
 
 /** Two bars for made-up values: the same noisy answer, with one value and with another. */

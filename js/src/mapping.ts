@@ -5,7 +5,7 @@ import type { Fields } from "./client.js";
 import { make } from "./controls.js";
 import { similarFields } from "./naming.js";
 import { checkName } from "./text.js";
-import type { Texts } from "./texts.js";
+import type { Texts } from "./languages/index.js";
 
 interface Choice {
   element: HTMLElement;

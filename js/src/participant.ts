@@ -3,18 +3,19 @@
 import { Refused } from "./canonical.js";
 import { Client, Unreachable, type Fields, type Offer, type Outcome, type Values } from "./client.js";
 import { ValueRefused } from "./codes.js";
-import { controlFor, make, type Control } from "./controls.js";
+import { controlFor, LookAgain, make, type Control } from "./controls.js";
 import { givenAway, heading, leak, moment, picture, sentBits, status } from "./drawing.js";
 import { askIssuer, SecretNeeded } from "./issuer.js";
 import { BrowserShelf, Ledger } from "./ledger.js";
 import { mappingForm } from "./mapping.js";
-import { plainReason, TEXTS, type Texts } from "./texts.js";
+import { LANGUAGES, pickLanguage, plainReason, type Language, type Texts } from "./languages/index.js";
 import { STYLE } from "./style.js";
 import { whenToReturn } from "./returning.js";
 
 /** Shows a campaign, asks for consent, then for the value; sends one noisy answer and shows exactly what was sent. */
 export class Participant extends HTMLElement {
-  texts: Texts = TEXTS;
+  #language: Language = pickLanguage(navigator.languages);
+  #own: Texts | null = null;
   readonly #root = this.attachShadow({ mode: "open" });
   #client: Client | null = null;
   #shelf: BrowserShelf | null = null;
@@ -28,6 +29,21 @@ export class Participant extends HTMLElement {
     this.#root.adoptedStyleSheets = [sheet];
     this.#root.addEventListener("click", () => (this.#engaged = true));
     void this.#guard(() => this.#start());
+  }
+
+  /** The texts of the language, unless a page has set its own. */
+  get texts(): Texts {
+    return this.#own ?? this.#language.texts;
+  }
+
+  set texts(texts: Texts) {
+    this.#own = texts;
+  }
+
+  /** How numbers and days are written: as the browser says, if that is a kind of the language of the texts. */
+  get #locale(): string {
+    const { tag } = this.#language;
+    return navigator.languages.find((wanted) => wanted.toLowerCase().split("-")[0] === tag) ?? tag;
   }
 
   get #campaign(): string {
@@ -83,7 +99,7 @@ export class Participant extends HTMLElement {
   #introduce(offer: Offer, done: (yes: boolean) => void): void {
     const { texts } = this;
     const text = (name: string): string => String(offer.campaign.record[name]);
-    const factor = leak(offer);
+    const factor = leak(offer, this.#locale);
     const consent = make("input", { type: "checkbox", id: "consent" }) as HTMLInputElement;
     const go = make("button", { type: "submit", disabled: "" }, texts.go) as HTMLButtonElement;
     const no = make("button", { type: "button", class: "plain" }, texts.decline);
@@ -94,15 +110,18 @@ export class Participant extends HTMLElement {
       event.preventDefault();
       if (consent.checked) done(true);
     });
-    const names = offer.question.attributes.map((a) => a.name).join(", ");
+    const { wording, schema } = offer.campaign;
+    const { attributes } = offer.question;
+    const names = attributes.map((a) => wording.get(a.name)?.question ?? a.name).join("\n");
     const closing = (offer.campaign.record["closing"] as { kind?: string } | undefined)?.kind;
-    const closes = offer.closesAt === null ? (closing === "reports" ? texts.untilEnough : texts.untilSaid) : moment(offer.closesAt);
+    const closes = offer.closesAt === null ? (closing === "reports" ? texts.untilEnough : texts.untilSaid) : moment(offer.closesAt, this.#locale);
     const facts: [string, string][] = [[texts.asks, text("controller")], [texts.why, text("purpose")], [texts.contact, text("contact")], [texts.until, closes], [texts.asked, names]];
     const list = make("dl", {}, ...facts.flatMap(([term, said]) => [make("dt", {}, term), make("dd", {}, said)]));
     const own = offer.campaign.record["texts"] as { [key: string]: string };
     this.#show(
       heading(text("title")),
       list,
+      ...(attributes.length < schema.length ? [make("p", { class: "note" }, texts.onlySome(attributes.length, schema.length))] : []),
       ...Object.values(own["consent"] ? { consent: own["consent"] } : {}).map((t) => make("p", {}, t)),
       make("h2", {}, texts.price),
       make("p", {}, texts.priceSentence(factor), ` (ε = ${text("epsilon")})`),
@@ -114,7 +133,21 @@ export class Participant extends HTMLElement {
       form,
       make("p", { class: "note" }, texts.trust),
       ...(this.#origin && this.#origin !== location.origin ? [make("p", { class: "note" }, texts.embedded(location.host))] : []),
+      ...this.#languages(() => this.#introduce(offer, done)),
     );
+  }
+
+  /** The choice of a language, and that nobody who grew up with it has read it yet. */
+  #languages(again: () => void): Node[] {
+    if (this.#own) return [];
+    const list = make("select", { id: "language" }, ...LANGUAGES.map(({ tag, name }) => make("option", { value: tag, lang: tag }, name))) as HTMLSelectElement;
+    list.value = this.#language.tag;
+    list.addEventListener("change", () => {
+      this.#language = pickLanguage([list.value]);
+      again();
+    });
+    const unread = this.#language.read ? [] : [make("p", { class: "note", id: "unread" }, this.texts.unread)];
+    return [make("p", { class: "language" }, make("label", { for: "language" }, this.texts.language), list), ...unread];
   }
 
   /** What of theirs the attributes are, after consent and before the report is promised. */
@@ -123,13 +156,16 @@ export class Participant extends HTMLElement {
     this.#show(heading(texts.mapTitle), make("p", { class: "note" }, texts.mapNote), mappingForm(names, known, texts, done));
   }
 
-  /** The value, once the report is promised. What does not fit is said here; then the controls are emptied. */
+  /** The value, once the report is promised. What does not fit is said here; what fits is repeated once; then the controls are emptied. */
   #ask(offer: Offer, done: (values: Values) => void): void {
     const { texts } = this;
-    const controls = new Map<string, Control>(offer.question.attributes.map((a, i) => [a.name, controlFor(a, `value-${i}`, texts)]));
+    const { wording } = offer.campaign;
+    const voice = { texts, locale: this.#locale };
+    const controls = new Map<string, Control>(offer.question.attributes.map((a, i) => [a.name, controlFor(a, `value-${i}`, voice, wording.get(a.name))]));
     const problem = make("p", { role: "alert", class: "problem" });
     const button = make("button", { type: "submit" }, texts.answer) as HTMLButtonElement;
     const form = make("form", { novalidate: "" }, ...[...controls.values()].map((c) => c.element), problem, make("p", { class: "row" }, button), make("p", { class: "note" }, texts.again));
+    const card = [heading(texts.valueTitle), make("p", { class: "note" }, texts.valueNote), form];
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       problem.textContent = "";
@@ -138,16 +174,33 @@ export class Participant extends HTMLElement {
         try {
           attribute.code((values[attribute.name] = controls.get(attribute.name)?.read()));
         } catch (error) {
-          if (!(error instanceof ValueRefused)) throw error;
-          problem.textContent = texts.outOfRange(attribute.name);
+          if (!(error instanceof ValueRefused || error instanceof LookAgain)) throw error;
+          problem.textContent = error instanceof LookAgain ? error.message : texts.outOfRange(wording.get(attribute.name)?.question ?? attribute.name);
           return;
         }
       }
-      button.disabled = true;
-      for (const control of controls.values()) control.clear();
-      done(values);
+      const said = [...controls].map(([name, control]): [string, string] => [wording.get(name)?.question ?? name, control.said(values[name])]);
+      const yes = (): void => {
+        for (const control of controls.values()) control.clear();
+        done(values);
+      };
+      this.#confirm(said, yes, () => this.#show(...card));
     });
-    this.#show(heading(texts.valueTitle), make("p", { class: "note" }, texts.valueNote), form);
+    this.#show(...card);
+  }
+
+  /** The value once more, before the one draw: the way back is open until here. */
+  #confirm(said: [string, string][], yes: () => void, back: () => void): void {
+    const { texts } = this;
+    const [go, change] = [make("button", { type: "button" }, texts.confirm) as HTMLButtonElement, make("button", { type: "button", class: "plain" }, texts.change)];
+    go.addEventListener("click", () => {
+      go.disabled = true;
+      this.#root.querySelectorAll(".repeated").forEach((shown) => shown.replaceChildren());
+      yes();
+    });
+    change.addEventListener("click", back);
+    const list = said.flatMap(([question, value]) => [make("p", { class: "note" }, question), make("p", { class: "repeated" }, value)]);
+    this.#show(heading(texts.confirmTitle), ...list, make("p", {}, texts.confirmNote), make("p", { class: "row" }, go, change));
   }
 
   /** How it stands, exactly what was sent, and the receipt. */
@@ -174,7 +227,7 @@ export class Participant extends HTMLElement {
   #waiting(): HTMLElement {
     const when = make("p", {}, this.texts.loading);
     const shelf = this.#shelf as BrowserShelf;
-    void whenToReturn(shelf, this.#origin, this.#campaign, this.texts).then((said) => when.replaceChildren(said));
+    void whenToReturn(shelf, this.#origin, this.#campaign, this.texts, this.#locale).then((said) => when.replaceChildren(said));
     return make("div", {}, when, this.#button(this.texts.look, () => this.#start()));
   }
 
@@ -218,7 +271,7 @@ export class Participant extends HTMLElement {
   }
 
   #show(...parts: Node[]): void {
-    const card = make("div", { class: "card", tabindex: "-1" }, ...parts);
+    const card = make("div", { class: "card", tabindex: "-1", ...(this.#own ? {} : { lang: this.#language.tag }) }, ...parts);
     this.#root.replaceChildren(card);
     if (this.#engaged) card.focus(); // where the keyboard was is gone: go on at the new card, and let it be read out
   }

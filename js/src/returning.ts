@@ -3,10 +3,10 @@
 import { isRecord } from "./canonical.js";
 import { moment } from "./drawing.js";
 import type { BrowserShelf } from "./ledger.js";
-import type { Texts } from "./texts.js";
+import type { Texts } from "./languages/index.js";
 
 /** The sentence: after the present round, some other day, or not at all because their group was asked before. */
-export async function whenToReturn(shelf: BrowserShelf, origin: string, campaign: string, texts: Texts): Promise<string> {
+export async function whenToReturn(shelf: BrowserShelf, origin: string, campaign: string, texts: Texts, locale?: string): Promise<string> {
   const path = `${origin}/v1/campaigns/${campaign}`;
   const state = await read(`${path}/state`);
   const waves = (isRecord(state) && Array.isArray(state["waves"]) ? state["waves"] : []).filter(isRecord);
@@ -20,7 +20,7 @@ export async function whenToReturn(shelf: BrowserShelf, origin: string, campaign
   }
   if (!open) return texts.notOpen;
   const closes = open["closes_at"];
-  return typeof closes === "number" ? texts.comeBack(moment(closes)) : texts.comeBackSoon;
+  return typeof closes === "number" ? texts.comeBack(moment(closes, locale)) : texts.comeBackSoon;
 }
 
 async function read(url: string): Promise<unknown> {

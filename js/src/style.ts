@@ -21,6 +21,16 @@ input:not([type="checkbox"], [type="radio"], [type="range"]) { inline-size: 100%
 select { font: inherit; inline-size: 100%; padding: .6rem .7rem; border: 1px solid light-dark(#8c959f, #6b7682); border-radius: 8px; background: light-dark(#fff, #14171b); color: inherit; }
 ul { margin: .25rem 0; padding-inline-start: 1.25rem; overflow-wrap: anywhere; }
 input[type="range"] { inline-size: 100%; margin: .75rem 0 0; }
+.with-unit { display: flex; gap: .6rem; align-items: center; }
+.with-unit + .note, .with-unit + input + .note { margin-top: .4rem; }
+.with-unit span { flex: none; max-inline-size: 45%; color: light-dark(#57606a, #a3adb8); overflow-wrap: anywhere; }
+label.question, legend { font-size: 1.1rem; overflow-wrap: anywhere; }
+.lines { white-space: pre-line; }
+.repeated { font-size: 1.5rem; font-weight: 700; margin: 0 0 1rem; }
+.language { display: flex; gap: .6rem; align-items: center; margin-top: 1.25rem; }
+.language label { margin: 0; font-weight: 400; color: light-dark(#57606a, #a3adb8); font-size: .9rem; }
+.language select { inline-size: auto; padding: .35rem .5rem; font-size: .9rem; }
+[hidden] { display: none; }
 .row { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1rem; }
 button { font: inherit; font-weight: 600; padding: .7rem 1.3rem; border-radius: 8px; border: 1px solid transparent; background: #0b5cad; color: #fff; cursor: pointer; }
 button.plain { background: transparent; color: inherit; border-color: light-dark(#8c959f, #6b7682); }

@@ -136,6 +136,8 @@ for (const c of cases("campaigns"))
     assert.deepEqual([campaign.digest, campaign.tier, campaign.minimum], [c.digest, c.tier, c.minimum]);
     assert.equal(hex(await tokenMessage(campaign, Uint8Array.from({ length: 32 }, (_, i) => i))), c.token_message);
     await assert.rejects(() => campaignFrom(unhex(c.campaign), "0".repeat(64)));
+    const said = [...campaign.wording].map(([attribute, one]) => ({ attribute, ...Object.fromEntries(Object.entries(one).filter(([, x]) => x.length && x !== "ask")) }));
+    assert.deepEqual(said, c.wording ?? []);
   });
 
 for (const c of cases("waves"))

@@ -29,6 +29,7 @@ from ahead_ldp.device.campaign import Campaign, check_wave
 from ahead_ldp.device.epsilon import epsilon_text, parse_epsilon
 from ahead_ldp.device.partition import partition_from_record
 from ahead_ldp.device.tokens import token_group
+from ahead_ldp.device.wording import wording_records
 from tools import vectors
 
 FOLDER = Path(__file__).parent.parent / "vectors"
@@ -151,6 +152,7 @@ def test_campaigns(case):
     found = Campaign.from_bytes(data, case["digest"])
     assert (found.tier, found.minimum) == (case["tier"], case["minimum"])
     assert found.token_message(bytes(range(32))).hex() == case["token_message"]
+    assert wording_records(found.wording) == case.get("wording", [])
 
 
 @cases("waves.json")

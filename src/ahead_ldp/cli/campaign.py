@@ -13,9 +13,11 @@ from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import Intervals, Queries, Text, argument, flag, group, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.cli.remote import Remote, problem_text
+from ahead_ldp.cli.survey import ask_survey, survey_text
 from ahead_ldp.engines import campaigns, layout
 from ahead_ldp.protocol import session as sessions
 from ahead_ldp.service.campaigns import export as exports
+from ahead_ldp.service.campaigns import survey as surveys
 
 Name = Annotated[str, argument("CAMPAIGN", "Name of the campaign, or its digest, or the beginning of it.")]
 Wave = Annotated[int | None, option("--wave", "N", "Number of the wave; left out, the latest.")]
@@ -47,6 +49,24 @@ def _planned(plan: dict[str, Any] | None) -> Iterator[str]:
         yield f"since people are few: {plan['left_out']}"
     sure = printing.certainty(plan["chance"], plan["turnout"])
     yield f"chance that every group reaches its minimum of {plan['minimum']:,} reports: at least {sure}"
+
+
+def new(
+    *,
+    survey: Annotated[Path | None, option("--survey", "FILE", "Questions in everyday words, as .toml.")] = None,
+    keep: Annotated[
+        Path | None, option("--keep", "FILE", "Write the answers of the guide to a new survey.toml.")
+    ] = None,
+    remote: Remote,
+) -> Shown:
+    """Create a campaign as a draft, from a survey file or from answers to a few questions, and print its digest."""
+    if keep is not None and (survey is not None or keep.exists()):
+        raise ValueError("expected --keep to be a new file, and no --survey beside it")
+    asked = ask_survey(input) if survey is None else surveys.read_survey(survey)
+    if keep is not None:
+        keep.write_text(survey_text(asked), "utf-8")
+    created = remote.post("/campaigns", surveys.survey_draft(asked))
+    return Shown(created, [created["campaign"]])
 
 
 def list_(*, remote: Remote) -> Shown:
@@ -265,5 +285,5 @@ def _became(changed: dict[str, Any]) -> Iterator[str]:
 
 campaign = group(
     "Create, run and query campaigns of a server.",
-    create, list_, open_, approve, close, release, extend, void, finish, progress, results, query, export,
+    new, create, list_, open_, approve, close, release, extend, void, finish, progress, results, query, export,
 )  # fmt: skip

@@ -127,12 +127,21 @@ def introduction(offer: Offer) -> str:
             f"{record['controller']} asks {record['purpose']}. Contact: {record['contact']}.",
             "",
             *texts,
-            "Asked: " + "; ".join(f"{a.name}, {describe(a)}" for a in offer.attributes) + ".",
+            "Asked: " + "; ".join(_asked(offer, a) for a in offer.attributes) + ".",
             offer.privacy_sentence(),
             f"{kept} You can withdraw until the wave closes.",
             *spending.lines(offer.statement, offer.askers),
         ]
     )
+
+
+def _asked(offer: Offer, attribute: Attribute) -> str:
+    """What is asked, in the campaign's words if it has some."""
+    words = offer.campaign.wording.get(attribute.name)
+    if words is None:
+        return f"{attribute.name}, {describe(attribute)}"
+    example = f", for example {words.example}" if words.example else ""
+    return f"“{words.question}” ({attribute.name}, {describe(attribute)}{words.unit and ' ' + words.unit}{example})"
 
 
 def ask_field(name: str, known: Mapping[str, str]) -> str | None:

@@ -24,6 +24,7 @@ from ahead_ldp.device.question import Policy, Question, check_question
 from ahead_ldp.device.refusals import QuestionRefused
 from ahead_ldp.device.texts import check_text
 from ahead_ldp.device.tokens import TOKEN_VERSION, PublicKey, token_message
+from ahead_ldp.device.wording import Wording, read_wording
 
 ENROLMENTS = ("panel", "walk_in")
 TIERS = ("none", "signed", "blind")
@@ -33,7 +34,7 @@ _FIELDS = (
     "type version title purpose controller contact texts created schema method epsilon groups minimum closing"
     " enrolment token review retention_days"
 )
-_CLOSING = {"reports": "reports", "deadline": "seconds", "manual": ""}  # kind -> its one number
+_CLOSING = {"reports": "reports", "deadline": "seconds", "both": "reports seconds", "manual": ""}  # kind -> numbers
 _MOST_GROUPS = 10_000
 _HEX = re.compile(r"[0-9a-f]+")
 
@@ -52,11 +53,12 @@ class Campaign:
     tier: str
     key: PublicKey | None  # of the issuer, unless the tier is "none"
     token_version: int  # what the issuer signs: ``tokens.token_message``
+    wording: Mapping[str, Wording]  # of the attributes that have words: records from before there were any have none
 
     @classmethod
     def of(cls, record: Record) -> Campaign:
         """The campaign behind a record that keeps every rule; else a ``ValueError`` that names the rule."""
-        terms = fields(record, _FIELDS, "the campaign")
+        terms = fields(record, f"{_FIELDS} wording" if "wording" in record else _FIELDS, "the campaign")
         expect(terms["type"] == "campaign", "a campaign")
         integer(terms["version"], "version", 2, 2)
         for name in ("title", "purpose", "controller", "contact"):
@@ -71,10 +73,11 @@ class Campaign:
         expect(terms["enrolment"] in ENROLMENTS, f"enrolment to be one of {', '.join(ENROLMENTS)}")
         integer(terms["retention_days"], "retention_days", 0, 36_500)
         tier, key, token_version = _token(terms["token"])
+        schema = Schema.from_record(terms["schema"])
         return cls(
             digest(record),
             record,
-            Schema.from_record(terms["schema"]),
+            schema,
             parse_epsilon(terms["epsilon"]),
             _groups(terms["groups"]),
             integer(terms["minimum"], "minimum", 1, 10**9),
@@ -82,6 +85,7 @@ class Campaign:
             tier,
             key,
             token_version,
+            read_wording(terms["wording"], schema) if "wording" in terms else {},
         )
 
     @classmethod
@@ -118,6 +122,7 @@ def campaign_record(
     texts: Mapping[str, str] | None = None,
     review: bool = False,
     retention_days: int = 30,
+    wording: Sequence[Record] = (),
 ) -> Record:
     """The canonical form of a new campaign, checked; its tokens are good for no other."""
     record: Record = {
@@ -139,6 +144,7 @@ def campaign_record(
         "token": {"tier": "none"} if token is None else token,
         "review": review,
         "retention_days": retention_days,
+        **({"wording": [dict(each) for each in wording]} if wording else {}),
     }
     campaign = Campaign.of(record)
     bound = campaign.key is None or campaign.token_version == TOKEN_VERSION
@@ -193,10 +199,10 @@ def _is_day(day: object) -> bool:
 
 def _check_closing(closing: object) -> None:
     kind = str(closing.get("kind")) if isinstance(closing, dict) else ""
-    expect(kind in _CLOSING, "closing to be of kind reports, deadline or manual")
+    expect(kind in _CLOSING, "closing to be of kind reports, deadline, both or manual")
     named = fields(closing, f"kind {_CLOSING[kind]}", "closing")
-    if _CLOSING[kind]:
-        integer(named[_CLOSING[kind]], f"closing.{_CLOSING[kind]}", 1, 10**9)
+    for name in _CLOSING[kind].split():
+        integer(named[name], f"closing.{name}", 1, 10**9)
 
 
 def _groups(groups: object) -> tuple[tuple[str, int], ...]:

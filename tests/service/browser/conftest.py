@@ -177,8 +177,9 @@ def window(chromium):
     """A fresh profile: 360 pixels wide, as on a phone."""
     made = []
 
-    def make(width=360, scheme="light"):
-        context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    def make(width=360, scheme="light", locale="en-US"):
+        size = {"width": width, "height": 800}
+        context = chromium.new_context(viewport=size, color_scheme=scheme, locale=locale)
         context.set_default_timeout(30_000)
         made.append(context)
         return Window(context, [], [])

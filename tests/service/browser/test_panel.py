@@ -37,7 +37,7 @@ def test_a_panel_member_is_told_when_to_come_back_and_answers_in_the_second_wave
         if late.get_by_text("no question for you").count():
             break
         late = window().page()
-    late.get_by_text("The round of your group has passed").wait_for()
+    late.get_by_text("The time for your question has passed").wait_for()
 
 
 def some_of_both_groups(site, window, name):

@@ -18,8 +18,14 @@ def agree(page):
 
 def answer(page, value=VALUE):
     agree(page)
-    page.locator("input[type=number]").fill(value)
-    page.get_by_role("button", name="Answer").click()
+    page.locator("input[data-number]").fill(value)
+    send(page)
+
+
+def send(page):
+    """Answer, and say that what the page repeats is right."""
+    page.get_by_role("button", name="Answer", exact=True).click()
+    page.get_by_role("button", name="Yes, answer").click()
 
 
 def reports(site, name):
@@ -32,10 +38,10 @@ def test_a_person_answers_once_and_can_withdraw(site, window):
     page.goto(f"{site.url}/c/{name}")
     page.get_by_text("The town of Sampletown").wait_for()
     assert page.get_by_role("button", name="Continue").is_disabled()  # consent comes first
-    assert page.locator("input[type=number]").count() == 0
-    assert page.get_by_text("kept until 30 days after the campaign's end, then deleted").is_visible()
+    assert page.locator("input[data-number]").count() == 0
+    assert page.get_by_text("kept until 30 days after the survey ends").is_visible()
     assert page.get_by_text("a random number that tells that somebody took part").is_visible()
-    assert page.locator("select").count() == 0  # nothing is mapped before consent
+    assert page.locator("#field-0").count() == 0  # nothing is mapped before consent
     answer(page)
     page.get_by_text("Thank you. Your noisy answer was received.").wait_for()
     assert reports(site, name) == 1
@@ -77,10 +83,10 @@ def test_two_tabs_cannot_answer_twice(site, window):
         page.locator("#field-0").wait_for()
     for page in (one, two):
         page.get_by_role("button", name="Continue").click()
-        page.locator("input[type=number]").fill(VALUE)
-    one.get_by_role("button", name="Answer").click()
+        page.locator("input[data-number]").fill(VALUE)
+    send(one)
     one.get_by_text("Thank you.").wait_for()
-    two.get_by_role("button", name="Answer").click()
+    send(two)
     two.get_by_text("Thank you.").wait_for()
     assert reports(site, name) == 1
     shown = [page.locator("code").last.inner_text() for page in (one, two)]
@@ -101,7 +107,7 @@ def test_finding_10_a_renamed_attribute_is_the_same_thing(site, window):
         assert page.locator("#field-0 option:checked").inner_text() == "age"
         page.get_by_role("button", name="Continue").click()
         page.get_by_text("answered about “age” before").wait_for()
-        assert page.locator("input[type=number]").count() == 0
+        assert page.locator("input[data-number]").count() == 0
         assert reports(site, name) == 0
     name = site.campaign(["rooms=integer,1,4"])
     page.goto(f"{site.url}/c/{name}")
@@ -119,8 +125,8 @@ def test_finding_10_a_renamed_attribute_is_the_same_thing(site, window):
     page.locator("#field-0").select_option("new")
     page.get_by_label("My own name for it").fill("rooms of mine")
     page.get_by_role("button", name="Continue").click()
-    page.locator("input[type=number]").fill("2")
-    page.get_by_role("button", name="Answer").click()
+    page.locator("input[data-number]").fill("2")
+    send(page)
     page.get_by_text("“rooms of mine”: ε 1, and not again").wait_for()
     assert reports(site, name) == 1
 
@@ -227,7 +233,7 @@ def test_an_insecure_page_refuses(site, window):
 
 
 CONTROLS = {
-    "pay=real,0,100,16": ("input[type=number]", "12.5"),
+    "pay=real,0,100,16": ("input[data-number]", "12.5"),
     "born=date,1950-01-01,2010-12-31,12": ("input[type=date]", "1990-05-17"),
     "wakes=time,00:00,23:59,24": ("input[type=time]", "06:30"),
     "size=category,S|M|L": ("label:has-text('M') input[type=radio]", None),
@@ -244,7 +250,7 @@ def test_each_kind_has_its_control(site, window, attribute):
     page.get_by_text("Please check").wait_for()  # nothing was entered: said, and nothing is sent
     assert reports(site, name) == 0
     page.locator(selector).first.check() if value is None else page.locator(selector).fill(value)
-    page.get_by_role("button", name="Answer").click()
+    send(page)
     page.get_by_text("Thank you.").wait_for()
     assert reports(site, name) == 1
 
@@ -268,9 +274,9 @@ def test_a_closed_campaign_and_a_waiting_panel_say_so(site, window):
     site.remote().post(f"/campaigns/{name}/void")
     page = window().page()
     page.goto(f"{site.url}/c/{name}")
-    page.get_by_text("This campaign is over.").wait_for()
+    page.get_by_text("This survey is over.").wait_for()
     page.goto(f"{site.url}/c/{'0' * 64}")
-    page.get_by_text("does not know this campaign").wait_for()
+    page.get_by_text("does not know this survey").wait_for()
 
 
 def test_what_is_refused_is_said_in_plain_words(site, window):
@@ -281,7 +287,7 @@ def test_what_is_refused_is_said_in_plain_words(site, window):
     page.goto(f"{site.url}/c/{site.campaign(title='The same thing again')}")
     page.get_by_text("ε 1 to The town of Sampletown").wait_for()
     agree(page)
-    page.get_by_text("answered about “age” before, in another campaign").wait_for()
+    page.get_by_text("answered about “age” before, in another survey").wait_for()
     for change, said in (
         ({"epsilon": "9"}, "asks for more than this page gives away"),
         ({"minimum": 5}, "groups of fewer than 10 people"),
@@ -302,9 +308,12 @@ def test_the_keyboard_is_enough_and_the_focus_follows(site, window):
     page.locator("#field-0").wait_for()
     for key in ("Tab", "Tab", "Tab", "Enter"):  # the list, the name, the button
         page.keyboard.press(key)
-    page.locator("input[type=number]").wait_for()
+    page.locator("input[data-number]").wait_for()
     page.keyboard.press("Tab")
     page.keyboard.type("50")
+    page.keyboard.press("Enter")
+    page.get_by_text("Is this right?").wait_for()
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.get_by_text("Thank you.").wait_for()
     focused = "document.querySelector('ahead-participant').shadowRoot.activeElement?.className"

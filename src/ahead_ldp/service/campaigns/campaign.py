@@ -48,7 +48,7 @@ class Terms:
         """The terms behind a new campaign, whose method exists here and agrees with it; else a ``ValueError``."""
         _named_mechanism(campaign)
         closing = campaign.record["closing"]
-        if closing["kind"] == "reports" and closing["reports"] < campaign.minimum:
+        if closing.get("reports", campaign.minimum) < campaign.minimum:
             raise ValueError("expected closing.reports to be at least the minimum")
         return cls(campaign)
 
@@ -172,7 +172,7 @@ def draft(request: Mapping[str, Any]) -> Terms:
     """The terms of a new campaign: a whole record, or schema, method and texts from which one is made.
 
     ``users``, the people expected, must be enough for every group to reach the minimum; else ``TooFewPeople``. Without
-    ``closing``, waves close at as many reports of every group as 80 % of the people bring.
+    ``closing``, or its number of reports, waves close at as many of every group as 80 % of the people bring.
     """
     if request.get("type") == "campaign":
         terms = Terms.of(Campaign.of(dict(request)))
@@ -223,9 +223,12 @@ def _closing(closing: Record | None, mechanism: Mechanism, schema: Schema, users
         if closing is None:
             raise ValueError("expected users, the number of people who will come, or closing")
         return closing
+    closing = {"kind": "reports"} if closing is None else closing
     wanted = closing.get("reports") if isinstance(closing, dict) else None
     found = check_people(mechanism, schema, users, minimum, wanted if type(wanted) is int else None)
-    return {"kind": "reports", "reports": found.reports} if closing is None else closing
+    if wanted is None and isinstance(closing, dict) and closing.get("kind") in ("reports", "both"):
+        return {**closing, "reports": found.reports}
+    return closing
 
 
 def find_wave(store: Store, campaign: str, number: int) -> WaveRow:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,6 +15,16 @@ from ahead_ldp.service.campaigns.campaign import audit_event
 from ahead_ldp.service.campaigns.closing import Closer, NotHeld
 from ahead_ldp.service.campaigns.lifecycle import SCREENS, Close, Extend, Intent, due, request_closing
 from ahead_ldp.service.campaigns.logs import LOGGER, event
+from ahead_ldp.service.campaigns.notices import (
+    MOST_ATTEMPTS,
+    NOTIFY,
+    Channel,
+    NotDelivered,
+    announce,
+    deliver,
+    wait_s,
+    what_closing_means,
+)
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.replays import Auditor
 from ahead_ldp.service.store.interface import KeyMissing, StateChanged, Store, StoreUnavailable
@@ -42,6 +52,7 @@ class Jobs:
     closer: Closer
     clock: Callable[[], int]
     lease_s: int
+    channels: Mapping[str, Channel] = field(default_factory=dict)
     failed_at: dict[str, int] = field(default_factory=dict)
     auditor: Auditor = field(init=False)
 
@@ -94,6 +105,7 @@ class Jobs:
         try:
             self.store.extend_wave(campaign, wave.number, action.closes_at, wave.extensions, self.clock(), body)
             event("wave_extended", campaign=campaign, wave=wave.number)
+            self._announce("round_given_more_time", campaign, wave.number, wave.extensions)
         except StateChanged:
             return  # another process did it
 
@@ -116,12 +128,33 @@ class Jobs:
         waiting = (JobState.QUEUED, JobState.LEASED)
         return any(job.key.endswith(f"/{campaign}/{wave}") and job.state in waiting for job in self.store.jobs())
 
+    def _announce(self, what: str, campaign: str, wave: int, again: int = 0) -> None:
+        announce(self.store, self.channels, what, campaign, wave, self.clock(), again)
+
+    def _deliver(self, job: Job) -> None:
+        """Tell somebody. What does not arrive is tried again later, a dozen times; no round waits for it."""
+        assert job.lease is not None
+        state, later = JobState.DONE, None
+        try:
+            deliver(job, self.channels)
+        except NotDelivered as problem:
+            event("not_told", logging.WARNING, reason=str(problem), count=job.attempts)
+            state = JobState.QUEUED if job.attempts < MOST_ATTEMPTS else JobState.FAILED
+            later = self.clock() + wait_s(job.attempts)
+        self.store.end_job(job.number, job.lease, state, None, later)
+
     def _work(self, job: Job) -> None:
         assert job.lease is not None
+        if job.kind == NOTIFY:
+            self._deliver(job)
+            return
         state, result, waits = JobState.FAILED, b"", True  # the clock does not ask for it again at once
         try:
-            result = json.dumps(self.closer.work(job, partial(self._lease, job)).record()).encode()
-            state, waits = JobState.DONE, False
+            closed = self.closer.work(job, partial(self._lease, job))
+            result, state, waits = json.dumps(closed.record()).encode(), JobState.DONE, False
+            if what := what_closing_means(closed.wave, closed.campaign):
+                args = json.loads(job.args)
+                self._announce(what, args["campaign"], args["wave"])
         except Problem as problem:
             result = problem.body()
             event("job_failed", logging.WARNING, kind=job.kind, reason=problem.kind)

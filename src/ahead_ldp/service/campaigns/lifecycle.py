@@ -59,11 +59,12 @@ def due(closing: Record, minimum: int, wave: WaveRow, counts: Mapping[str, int],
     """What is to be done with an open wave at this time.
 
     A wave of kind "reports" closes when every group has enough. A wave with a deadline closes there; groups below
-    the minimum have it extended once, by as long as it was open, and are void the second time.
+    the minimum have it extended once, by as long as it was open, and are void the second time. A wave of kind "both"
+    has both, and closes at what comes first.
     """
     if wave.state is not WaveState.OPEN:
         return Wait()
-    if closing["kind"] == "reports" and counts and min(counts.values()) >= closing["reports"]:
+    if "reports" in closing and counts and min(counts.values()) >= closing["reports"]:
         return Close()
     if wave.closes_at is None or now < wave.closes_at:
         return Wait()

@@ -6,33 +6,36 @@ page turns a drag into codes, and the server turns codes into the user's units.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup, escape
 
 from ahead_ldp.device.codes import Attribute
+from ahead_ldp.device.wording import Wording
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.estimates.slices import blocks, equal_blocks, slices
+from ahead_ldp.estimates.slices import blocks, slices
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.coding import bucket_label
-from ahead_ldp.schema.units import numbers_at, text
+from ahead_ldp.schema.units import borders, text
 from ahead_ldp.schema.workloads import Workload
+from ahead_ldp.service.dashboard.axes import coarser, round_bins, short, ticks, widths
+from ahead_ldp.service.dashboard.summaries import LEVEL, end_of, level_among
 
-WIDTH, HEIGHT = 420, 190
-LEFT, RIGHT, TOP, BOTTOM = 54, 10, 10, 24
-_LEVEL = 0.95
-_MOST_BINS = 128
+WIDTH, HEIGHT = 420, 210
+LEFT, RIGHT, TOP, BOTTOM = 48, 12, 18, 36
 _MOST_BANDS = 40  # strict intervals of a picture: each takes milliseconds
-_MOST_SIDE = 48  # cells of a heat map
+_MOST_SIDE = 32  # cells of a heat map
+_READABLE = 0.75  # of an average bar, at most, is half an interval of bins that fit the error
+_FEWEST = 4  # bins of a picture
+_SHADES = 6  # of the colour scale
 _MOST_BARS = 30
 _MOST_BUCKETS_AS_BARS = 12
 _ROW = 19  # of a bar
-_TICKS = 5
-_LETTERS = 40  # of the labels along an axis
-_MOST_NAMED = 8  # categories with a name at an axis
-_LONGEST_AXIS, _LONGEST_BAR = 7, 16  # letters of a name
+_LONGEST_BAR = 16  # letters of a name
 
 
 def has_bars(attribute: Attribute) -> bool:
@@ -40,29 +43,85 @@ def has_bars(attribute: Attribute) -> bool:
     return attribute.kind == "nominal" or attribute.size <= _MOST_BUCKETS_AS_BARS
 
 
-def distribution(estimate: Estimate, attribute: Attribute) -> Markup:
-    """The share of people per bucket, as steps, with 95 % bands of some stretches; categories as bars with whiskers."""
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Bars of a picture: codes between borders, the round step between these (0 if there is none), and the answers."""
+
+    ends: Ints
+    step: float
+    answers: Answers
+    coarsened: bool  # finer bars would be nearly all error
+
+
+def fitting_bins(estimate: Estimate, a: Attribute, *, fine: bool = False) -> Bins:
+    """Bars at round numbers, as many as the error bears; ``fine``: as many as there is room for."""
+    ends, step = round_bins(a, _MOST_BANDS)
+    found = Bins(ends, step, estimate.answer_jointly(_slices(estimate, a, ends)), False)
+    for ends, step in coarser(a, found.ends.size - 1):
+        if fine or _is_readable(found) or ends.size - 1 < _FEWEST:
+            break
+        found = Bins(ends, step, estimate.answer_jointly(_slices(estimate, a, ends)), True)
+    return found
+
+
+def _is_readable(bins: Bins) -> bool:
+    low, high = bins.answers.interval(LEVEL)
+    return float(np.mean(high - low)) / 2 <= _READABLE / (bins.ends.size - 1)
+
+
+def distribution(
+    estimate: Estimate, attribute: Attribute, words: Wording | None = None, *, fine: bool = False
+) -> Markup:
+    """The share of people in bars, with 95 % intervals; categories lie."""
     if has_bars(attribute):
-        return _bars(estimate, attribute)
-    codes = attribute.ordered_size
-    ends, stretches = blocks(codes, _MOST_BINS), equal_blocks(codes, _MOST_BANDS)
-    share = estimate.answer(_slices(estimate, attribute, ends), errors=False).values / np.diff(ends)
-    counts = np.diff(stretches)
-    answers = estimate.answer_jointly(_slices(estimate, attribute, stretches))
-    bands = [(name, low / counts, high / counts) for name, (low, high) in _bands(answers)]
-    top = max(float(share.max()), *(float(high.max()) for _, _, high in bands)) or 1.0
+        return _bars(estimate, attribute, words)
+    bins = fitting_bins(estimate, attribute, fine=fine)
+    wide = widths(attribute, bins.ends)
+    whole = bins.step or float(np.median(wide))
+    scale = whole / np.maximum(wide, 1e-12)  # a short bin at an end is drawn as dense as it is
+    shares, codes = np.maximum(bins.answers.values * scale, 0.0), attribute.ordered_size
+    bands = [(name, low * scale, high * scale) for name, (low, high) in _bands(bins.answers)]
+    marks = _percent_marks(min(max(float(shares.max()), float(bands[1][2].max())) or 1.0, 1.0))
+    top, x = marks[-1], LEFT + (WIDTH - LEFT - RIGHT) * bins.ends / codes
     parts = []
-    for name, low, high in bands:
-        upper, lower = (_steps(stretches, side, codes, top) for side in (high, low))
-        parts.append(_path(upper, lower, name))
-    if ends.size > stretches.size:
-        parts.append(_line(_steps(ends, share, codes, top), "fine line"))
-        share, ends = answers.values / counts, stretches
-    label = f"Distribution of {attribute.name}: share of people per bucket, with 95 % bands"
-    return _chart(attribute, label, [*parts, _line(_steps(ends, share, codes, top), "line")], _percent_ticks(top))
+    for i, share in enumerate(shares.tolist()):
+        tall = (HEIGHT - TOP - BOTTOM) * min(share / top, 1.0)
+        gap = min(1.0, 0.1 * (x[i + 1] - x[i]))
+        place = f'x="{x[i] + gap:.1f}" y="{HEIGHT - BOTTOM - tall:.1f}"'
+        parts.append(f'<rect class="bar" {place} width="{x[i + 1] - x[i] - 2 * gap:.1f}" height="{tall:.1f}"/>')
+        for name, low, high in bands:
+            ends = [HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(float(side[i]) / top, 1.0) for side in (low, high)]
+            middle = f"{(x[i] + x[i + 1]) / 2:.1f}"
+            look = name.replace("band", "whisker")
+            parts.append(f'<line class="{look}" x1="{middle}" x2="{middle}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>')
+    label = f"Distribution of {attribute.name}: share of people, with 95 % intervals"
+    return _chart(
+        attribute, label, parts, _percent_ticks(marks), words=words, up=f"share of people{_per(attribute, bins, words)}"
+    )
 
 
-def cumulative(estimate: Estimate, attribute: Attribute) -> Markup:
+def _per(a: Attribute, bins: Bins, words: Wording | None) -> str:
+    """What a bar stands for, to go behind "share of people"."""
+    if not bins.step or a.kind not in ("integer", "real"):
+        return " per bar"
+    unit = f" {words.unit}" if words is not None and words.unit else ""
+    return f" per {text(a, bins.step) if a.kind == 'real' else f'{bins.step:,.0f}'}{unit}"
+
+
+def bin_rows(a: Attribute, bins: Bins) -> list[tuple[str, str, str]]:
+    """The bars as a table: what each stands for, its share, and the interval."""
+    low, high = bins.answers.interval(LEVEL)
+    known = borders(a)[bins.ends]
+    named = [
+        bucket_label(a, int(bins.ends[i])) if a.labels else f"{text(a, known[i])} to {end_of(a, float(known[i + 1]))}"
+        for i in range(known.size - 1)
+    ]
+    shares = [f"{100 * max(x, 0):.1f} %" for x in bins.answers.values.tolist()]
+    spans = [f"{100 * lo:.1f} to {100 * hi:.1f} %" for lo, hi in zip(low.tolist(), high.tolist(), strict=True)]
+    return list(zip(named, shares, spans, strict=True))
+
+
+def cumulative(estimate: Estimate, attribute: Attribute, words: Wording | None = None) -> Markup:
     """The share of people up to each value, with the pointwise and the simultaneous 95 % band.
 
     Bounds at some places hold between them as steps, since the share only grows: at least what it was at the place
@@ -77,7 +136,7 @@ def cumulative(estimate: Estimate, attribute: Attribute) -> Markup:
         parts.append(_path(_steps(places, high, codes, 1.0), lower, name))
     parts.append(_line(_points(ends, np.concatenate([[0.0], curve]), codes, 1.0), "line"))
     label = f"Share of people up to each value of {attribute.name}, with 95 % bands"
-    return _chart(attribute, label, parts, _percent_ticks(1.0))
+    return _chart(attribute, label, parts, _percent_ticks(_percent_marks(1.0)), words=words, up="share of people")
 
 
 def _slices(estimate: Estimate, attribute: Attribute, ends: Ints) -> Workload:
@@ -100,34 +159,69 @@ def decomposition(estimate: Estimate, attribute: Attribute, waves: Sequence[Sequ
             rect = f'<rect class="cell" x="{x0:.1f}" y="{TOP + i * step:.1f}" width="{max(x1 - x0, 0.5):.2f}"'
             parts.append(f'{rect} height="{max(step - 1.5, 1):.1f}" fill-opacity="{shade:.3f}"/>')
         parts.append(_text(LEFT - 6, TOP + (i + 0.5) * step + 4, f"{i + 1}", "end"))
-    return _chart(attribute, f"Cells of {attribute.name} asked about, wave by wave", parts, [])
+    return _chart(attribute, f"Cells of {attribute.name} asked about, round by round", parts, [], up="round")
 
 
-def heat_map(estimate: Estimate, across: Attribute, down: Attribute) -> Markup:
-    """How densely people lie in each box of two attributes; drag a box to ask about it."""
-    ends = [blocks(a.ordered_size, _MOST_SIDE) for a in (across, down)]
+def pair_bins(pair: Sequence[Attribute], most: int = _MOST_SIDE) -> list[tuple[Ints, float]]:
+    """Round bins of both attributes of a joint picture."""
+    return [round_bins(a, most) if a.ordered_size > 2 else (blocks(a.ordered_size, most), 0.0) for a in pair]
+
+
+def heat_map(estimate: Estimate, pair: Sequence[Attribute], wording: Mapping[str, Wording]) -> Markup:
+    """How densely people lie in each box of two attributes, with a colour scale; drag a box to ask about it."""
+    across, down = pair
+    found = pair_bins(pair)
+    ends = [e for e, _ in found]
     columns, rows = (e.size - 1 for e in ends)
-    shares = estimate.answer(_boxes(estimate, (across, down), ends), errors=False).values.reshape(columns, rows)
-    grid = shares / np.outer(np.diff(ends[0]), np.diff(ends[1]))  # blocks differ by a bucket: density, not share
+    shares = estimate.answer(boxes_of(estimate, pair, ends), errors=False).values.reshape(columns, rows)
+    wide = [np.ones(e.size - 1) if a.labels else widths(a, e) for a, e in zip(pair, ends, strict=True)]
+    steps = [step or float(np.median(w)) for (_, step), w in zip(found, wide, strict=True)]
+    grid = np.maximum(shares, 0.0) / np.outer(wide[0] / steps[0], wide[1] / steps[1])  # as dense as a box of full size
     most = float(grid.max()) or 1.0
-    ticks = [(1 - place, label) for place, label in _ticks(down)]
-    left = max(LEFT, 12 + 8 * max(len(label) for _, label in ticks))
+    marks = [(1 - place, label) for place, label in ticks(down)]
+    left = max(LEFT, 26 + 5.5 * max(len(label) for _, label in marks))
     side = WIDTH - left - RIGHT
     x, y = (side * e / e[-1] for e in ends)
     parts = []
     for i in range(columns):
         for j in range(rows):
-            shade = max(float(grid[i, j]), 0.0) / most
+            shade = float(grid[i, j]) / most
             if shade < 0.004:
                 continue
             size = f'width="{x[i + 1] - x[i]:.2f}" height="{y[j + 1] - y[j]:.2f}"'
             place = f'x="{left + x[i]:.2f}" y="{TOP + side - y[j + 1]:.2f}"'
             parts.append(f'<rect class="cell" {place} {size} fill-opacity="{shade:.3f}"/>')
-    label = f"Share of people by {across.name} and {down.name}"
-    return _chart(across, label, parts, ticks, down=down, height=side + TOP + BOTTOM, left=left)
+    parts += _scale(left, side + TOP + BOTTOM, side, most)
+    return _chart(
+        across,
+        f"Share of people by {across.name} and {down.name}",
+        parts,
+        marks,
+        down=down,
+        height=side + TOP + BOTTOM,
+        left=left,
+        below=30.0,
+        words=wording.get(across.name),
+        up=_title(down, wording.get(down.name)),
+    )
 
 
-def _boxes(estimate: Estimate, pair: Sequence[Attribute], ends: Sequence[Ints]) -> Workload:
+def _scale(left: float, top: float, wide: float, most: float) -> list[str]:
+    """The colour scale below a joint picture: from nobody to the fullest box."""
+    parts = []
+    for i in range(_SHADES):
+        x = left + 0.4 * wide * i / _SHADES
+        shade = (i + 0.5) / _SHADES
+        size = f'width="{0.4 * wide / _SHADES:.1f}" height="8"'
+        parts.append(f'<rect class="cell" x="{x:.1f}" y="{top + 2:.1f}" {size} fill-opacity="{shade:.2f}"/>')
+    parts.append(f'<rect class="frame" x="{left}" y="{top + 2:.1f}" width="{0.4 * wide:.1f}" height="8"/>')
+    parts.append(_text(left, top + 22, "0 %", "start"))
+    parts.append(_text(left + 0.4 * wide, top + 22, f"{100 * most:.2g} % of people in a box", "start"))
+    return parts
+
+
+def boxes_of(estimate: Estimate, pair: Sequence[Attribute], ends: Sequence[Ints]) -> Workload:
+    """One query for each box of two attributes, between borders of codes; the second attribute's fastest."""
     schema = estimate.schema
     index = np.indices([e.size - 1 for e in ends]).reshape(2, -1)
     boxes = np.zeros((index.shape[1], len(schema.sizes), 2))
@@ -140,35 +234,46 @@ def _boxes(estimate: Estimate, pair: Sequence[Attribute], ends: Sequence[Ints]) 
 # Parts.
 
 
+def _title(a: Attribute, words: Wording | None) -> str:
+    """The title of an axis: what it is, and in which unit."""
+    return f"{short(a.name, 30)} ({words.unit})" if words is not None and words.unit else short(a.name, 40)
+
+
 def _chart(
     attribute: Attribute,
     label: str,
     parts: Sequence[str],
-    ticks: Sequence[tuple[float, str]],
+    marks: Sequence[tuple[float, str]],
     down: Attribute | None = None,
     height: float = HEIGHT,
     left: float = LEFT,
+    below: float = 0.0,
+    words: Wording | None = None,
+    up: str = "",
 ) -> Markup:
     base, side = height - BOTTOM, height - TOP - BOTTOM
     axes = [f'<line class="axis" x1="{left}" y1="{base}" x2="{WIDTH - RIGHT}" y2="{base}"/>']
-    for place, said in ticks:
+    for place, said in marks:
         y = TOP + side * place
         axes.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
-        axes.append(_text(left - 6, y + 4, said, "end"))
-    for place, said in _ticks(attribute):
-        anchor = "start" if place == 0 else "end" if place == 1 else "middle"
-        axes.append(_text(left + (WIDTH - left - RIGHT) * place, base + 15, said, anchor))
+        axes.append(_text(left - 6, y + 3, said, "end"))
+    for place, said in ticks(attribute):
+        x = left + (WIDTH - left - RIGHT) * place
+        anchor = "start" if place < 0.02 else "end" if place > 0.98 else "middle"
+        axes.append(f'<line class="axis" x1="{x:.1f}" y1="{base}" x2="{x:.1f}" y2="{base + 4}"/>')
+        axes.append(_text(x, base + 14, said, anchor))
+    axes.append(_text(left + (WIDTH - left - RIGHT) / 2, base + 29, _title(attribute, words), "middle", "title"))
+    axes.append(_text(4, 9, up, "start", "title"))
     asked = f'data-attribute="{escape(attribute.name)}" data-codes="{attribute.ordered_size}"'
     if down is not None:
         asked += f' data-down="{escape(down.name)}" data-down-codes="{down.ordered_size}"'
     frame = f'data-left="{left}" data-right="{WIDTH - RIGHT}" data-top="{TOP}" data-bottom="{base:g}"'
-    head = (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(label)}" {asked} {frame}>'
-    )
+    box = f'viewBox="0 0 {WIDTH} {height + below:g}"'
+    head = f'<svg class="chart" {box} role="img" aria-label="{escape(label)}" {asked} {frame}>'
     return Markup(head + "".join(axes) + "".join(parts) + "</svg>")
 
 
-def _bars(estimate: Estimate, attribute: Attribute) -> Markup:
+def _bars(estimate: Estimate, attribute: Attribute, words: Wording | None = None) -> Markup:
     """A row for each category; of many nominal ones those with most people."""
     values = estimate.histogram(attribute.name, errors=False).values
     shown = np.arange(values.size)
@@ -179,10 +284,13 @@ def _bars(estimate: Estimate, attribute: Attribute) -> Markup:
     bands = _bands(answers, values.size)  # those that are shown were picked among all
     top = max(float(values[shown].max()), *(float(high.max()) for _, (_, high) in bands)) or 1.0
     left, wide, parts = 100, WIDTH - 100 - RIGHT - 48, []
+    names = [bucket_label(attribute, int(i)) for i in range(values.size)]
+    if words is not None and words.choices:
+        names[: len(words.choices)] = words.choices
     for row, i in enumerate(shown):
         y, value = TOP + row * _ROW, float(values[i])
         long = wide * max(value, 0.0) / top
-        parts.append(_text(left - 6, y + 12, _short(bucket_label(attribute, int(i)), _LONGEST_BAR), "end"))
+        parts.append(_text(left - 6, y + 12, short(names[int(i)], _LONGEST_BAR), "end"))
         parts.append(f'<rect class="bar" x="{left}" y="{y + 2}" width="{long:.1f}" height="{_ROW - 6}"/>')
         for name, sides in bands:
             ends = [left + wide * float(side[row]) / top for side in sides]
@@ -202,13 +310,8 @@ def _bars(estimate: Estimate, attribute: Attribute) -> Markup:
 def _bands(answers: Answers, among: int = 0) -> list[tuple[str, tuple[Floats, Floats]]]:
     """Simultaneous and pointwise intervals; answers that were picked among more are simultaneous with those."""
     picked = among > len(answers)
-    together = answers.interval(level_among(among)) if picked else answers.interval(_LEVEL, simultaneous=True)
-    return [("wide band", together), ("band", answers.interval(_LEVEL))]
-
-
-def level_among(count: int) -> float:
-    """The level of one interval that was picked among so many, for all of them to hold at once (Bonferroni)."""
-    return 1 - (1 - _LEVEL) / max(count, 1)
+    together = answers.interval(level_among(among)) if picked else answers.interval(LEVEL, simultaneous=True)
+    return [("wide band", together), ("band", answers.interval(LEVEL))]
 
 
 def _shares(estimate: Estimate, attribute: Attribute, ends: Floats) -> Floats:
@@ -237,30 +340,20 @@ def _path(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, flo
     return f'<polygon class="{name}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in around)}"/>'
 
 
-def _text(x: float, y: float, said: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(said)}</text>'
+def _text(x: float, y: float, said: str, anchor: str, look: str = "") -> str:
+    named = f' class="{look}"' if look else ""
+    return f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(said)}</text>'
 
 
-def _ticks(attribute: Attribute) -> list[tuple[float, str]]:
-    """Places along the codes, 0 to 1, and what stands there in the user's units; categories at their middle."""
-    n = attribute.ordered_size
-    if attribute.labels:
-        codes = np.unique(np.linspace(0, n - 1, min(n, _MOST_NAMED)).astype(int))
-        return [((c + 0.5) / n, _short(attribute.labels[c], _LONGEST_AXIS)) for c in codes.tolist()]
-    for count in (_TICKS, 3, 2):  # long labels need room
-        places = np.linspace(0.0, 1.0, count)
-        numbers = numbers_at(attribute, places * n)
-        if attribute.kind != "real":
-            numbers = np.minimum(numbers, attribute.hi)
-        said = [text(attribute, float(x)) for x in numbers]
-        if max(map(len, said)) * count <= _LETTERS:
-            break
-    return list(zip(places.tolist(), said, strict=True))
+def _percent_marks(top: float) -> list[float]:
+    """Round shares from 0 to the first one that is not below the top, at most five."""
+    power = math.floor(math.log10(top)) - 1
+    for step in (factor * 10.0**exponent for exponent in (power, power + 1) for factor in (1, 2, 2.5, 5)):
+        count = math.ceil(top / step - 1e-9)
+        if count <= 5:
+            return [step * i for i in range(count + 1)]
+    return [0.0, top]
 
 
-def _short(name: str, most: int) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def _percent_ticks(top: float) -> list[tuple[float, str]]:
-    return [(1 - part, f"{100 * top * part:.3g} %") for part in (0.0, 0.5, 1.0)]
+def _percent_ticks(marks: Sequence[float]) -> list[tuple[float, str]]:
+    return [(1 - mark / marks[-1], f"{round(100 * mark, 6):g} %") for mark in marks]

@@ -18,7 +18,7 @@ from ahead_ldp.service.server.sessions import Visitor
 COOKIE = "ahead_session"
 _SECURE = f"__Host-{COOKIE}"  # browsers keep a cookie of this name only if it is secure and of this host alone
 _LARGEST_FORM = 1 << 16
-_MOST_FIELDS = 100
+_MOST_FIELDS = 300
 
 
 Page = Callable[[Request, Visitor], Response]  # runs in a thread: it may ask the store

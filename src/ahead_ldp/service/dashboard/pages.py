@@ -16,8 +16,10 @@ from starlette.staticfiles import StaticFiles
 from ahead_ldp.service.campaigns.problems import KINDS, Problem
 from ahead_ldp.service.dashboard.campaigns import CampaignPages
 from ahead_ldp.service.dashboard.login import goodbye, guarded, read_form, same_origin, welcome
+from ahead_ldp.service.dashboard.plans import plan_page
 from ahead_ldp.service.dashboard.rendering import HERE, render
 from ahead_ldp.service.dashboard.results import ResultPages
+from ahead_ldp.service.dashboard.shares import SharePages
 from ahead_ldp.service.server import sessions
 from ahead_ldp.service.server.headers import page_policy
 from ahead_ldp.service.server.service import Service
@@ -29,13 +31,14 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 def make_pages(service: Service) -> Starlette:
     """The pages over a service."""
-    campaigns, results = CampaignPages(service), ResultPages(service)
+    results, shares = ResultPages(service), SharePages(service)
+    campaigns = CampaignPages(service, lambda campaign: len(shares.active(campaign)))
 
     def route(path: str, page: Any, *, form: bool = False, operator: bool = False) -> Route:
         """A page for those who have logged in; a form is sent to it."""
         return Route(path, guarded(service, page, operator=operator, form=form), methods=["POST" if form else "GET"])
 
-    one = "/campaigns/{campaign:str}"
+    one, shared = "/campaigns/{campaign:str}", "/shared/{campaign:str}/{secret:str}"
     routes = [
         Route("/c/{campaign}", _participant, methods=["GET"], name="participant"),
         Route("/login", _login, methods=["GET", "POST"]),
@@ -43,10 +46,16 @@ def make_pages(service: Service) -> Starlette:
         route("/", campaigns.listing),
         route("/new", campaigns.new, operator=True),
         route("/new", campaigns.create, operator=True, form=True),
-        route("/new/plan", campaigns.plan, operator=True, form=True),
+        route("/new/plan", plan_page, operator=True, form=True),
         route(one, campaigns.overview),
         route(one + "/live", campaigns.live),
         route(one + "/do", campaigns.act, operator=True, form=True),
+        route(one + "/qr.svg", campaigns.qr),
+        route(one + "/share", shares.make, operator=True, form=True),
+        Route(shared, shares.shown(results.page), methods=["GET"], name="shared"),
+        Route(shared + "/attribute", shares.shown(results.attribute), methods=["GET"]),
+        Route(shared + "/download", shares.shown(results.download, base=False), methods=["GET"]),
+        route(one + "/checks", results.checks),
         route(one + "/results", results.page),
         route(one + "/attribute", results.attribute),
         route(one + "/ask", results.ask, form=True),

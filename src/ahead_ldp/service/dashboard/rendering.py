@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.templating import Jinja2Templates
 
+from ahead_ldp.schema.attributes import spoken
 from ahead_ldp.service.server.sessions import Visitor
 
 HERE = Path(__file__).parent
@@ -17,6 +18,16 @@ TEMPLATES = Jinja2Templates(HERE / "templates")
 TEMPLATES.env.filters["day"] = lambda at: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at)) if at else ""
 TEMPLATES.env.filters["percent"] = lambda x: "not known" if x is None else f"{100 * x:.2f} %"
 TEMPLATES.env.filters["thousands"] = lambda n: f"{n:,}"
+
+
+def _bound(number: object, kind: str) -> str:
+    """An end of the range in a record, as people read it."""
+    if kind in ("integer", "real"):
+        return f"{float(str(number)):,.10g}"
+    return str(spoken(kind, int(str(number))))
+
+
+TEMPLATES.env.filters["bound"] = _bound
 
 
 def render(request: Request, name: str, visitor: Visitor | None = None, status: int = 200, **shown: Any) -> Response:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from ahead_ldp.device.codes import Attribute
+from ahead_ldp.device.wording import Wording
 from ahead_ldp.estimates.answers import percent
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.protocol.mechanism import Question
@@ -21,7 +21,7 @@ from ahead_ldp.schema.queries import Query, parse_query
 from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
-from ahead_ldp.service.dashboard import charts
+from ahead_ldp.service.dashboard import charts, files, summaries
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
 from ahead_ldp.service.server.service import Service
@@ -29,7 +29,7 @@ from ahead_ldp.service.server.sessions import Visitor
 
 _SHOWN_AT_ONCE = 2  # attributes with their pictures; those of the others are made when they are looked at
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
-_MOST_ROWS = 256  # of a table to download: each has a strict interval, which takes milliseconds
+_MOST_STRIPS = 8  # attributes whose cells are shown round by round
 _PLACES = 2048  # along a picture that a pointer tells apart
 _MOST_CHOICES = 10**13  # beyond it the level of one interval among them is 1 in floating point
 
@@ -44,9 +44,10 @@ class ResultPages:
         self._service = service
         self._pieces: WeakKeyDictionary[Estimate, dict[tuple[str, str], Any]] = WeakKeyDictionary()
 
-    def page(self, request: Request, visitor: Visitor) -> Response:
+    def page(self, request: Request, visitor: Visitor | None, campaign: str = "", base: str = "") -> Response:
         """Everything at a glance."""
-        campaign = request.path_params["campaign"]
+        campaign = campaign or request.path_params["campaign"]
+        base = base or f"/campaigns/{campaign}"
         pair = [request.query_params.get(name, "") for name in ("across", "up")]
         try:
             shown = self._shown(campaign, pair)
@@ -56,12 +57,13 @@ class ResultPages:
             record = self._service.directory.terms(campaign).campaign.record
             state = self._service.state(campaign)["state"]
             shown = {"record": record, "attributes": None, "state": state}
-        return render(request, "results.html", visitor, campaign=campaign, **shown)
+        return render(request, "results.html", visitor, campaign=campaign, base=base, **shown)
 
     def _shown(self, campaign: str, wanted: Sequence[str]) -> dict[str, Any]:
         session, directory = self._service.closed_session(campaign), self._service.directory
-        terms, estimate, asked = directory.terms(campaign), directory.estimate(campaign), directory.asked(campaign)
-        assert estimate.provenance is not None
+        terms, estimate = directory.terms(campaign), directory.estimate(campaign)
+        if estimate.provenance is None:
+            raise Problem("no_results")
         listed = estimate.schema.attributes
         pair = _pair(listed, wanted)
         return {
@@ -72,43 +74,66 @@ class ResultPages:
                 "people": estimate.provenance.people,
             },
             "stored": "" if session.mechanism.computes else STORED_NOTE,
-            "attributes": [self._attribute(asked, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
+            "attributes": [self._attribute(campaign, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
             "others": [a.name for a in listed[_SHOWN_AT_ONCE:]],
-            "heat": charts.heat_map(estimate, *pair) if pair else None,
+            "heat": charts.heat_map(estimate, pair, terms.campaign.wording) if pair else None,
             "names": [a.name for a in listed if a.ordered_size > 1],
             "pair": [a.name for a in pair],
-            "manipulation": manipulation(asked, terms.campaign.tier),
         }
 
-    def attribute(self, request: Request, visitor: Visitor) -> Response:
+    def checks(self, request: Request, visitor: Visitor) -> Response:
+        """Whether the answers can be trusted: what was compared, what was asked round by round, what fakes could do."""
+        campaign, service = request.path_params["campaign"], self._service
+        record = service.directory.terms(campaign).campaign.record
+        screens = [
+            {"wave": wave.number, "state": wave.state.value, "worst": _worst(found.get("screens", [])), **found}
+            for wave, found in service.screens(campaign)
+        ]
+        asked, strips, bound = service.directory.asked(campaign), [], None
+        try:
+            estimate = self._estimate(campaign)
+            bound = manipulation(asked, service.directory.terms(campaign).campaign.tier)
+            for i, a in enumerate(estimate.schema.attributes[:_MOST_STRIPS]):
+                cells = asked_cells(asked, i) if "cumulative" in _pieces(a) else []
+                strips += [(a.name, charts.decomposition(estimate, a, cells))] if cells else []
+        except Problem as problem:
+            if problem.kind != "no_results":
+                raise
+        shown: dict[str, Any] = {"record": record, "screens": screens, "strips": strips, "manipulation": bound}
+        return render(request, "checks.html", visitor, campaign=campaign, base=f"/campaigns/{campaign}", **shown)
+
+    def attribute(self, request: Request, visitor: Visitor | None, campaign: str = "", base: str = "") -> Response:
         """One attribute as a part of the page, or one piece of that, which is kept until the next wave is closed."""
-        campaign, name = request.path_params["campaign"], request.query_params.get("name", "")
+        campaign, name = campaign or request.path_params["campaign"], request.query_params.get("name", "")
         piece, estimate = request.query_params.get("piece"), self._estimate(campaign)
         if name not in estimate.schema.names:
             raise Problem("not_found")
         attribute = estimate.schema.attributes[estimate.schema.index(name)]
         if piece is not None:
-            if piece not in _pieces(attribute):
+            if piece not in (*_pieces(attribute), "fine"):
                 raise Problem("not_found")
-            kept = self._kept(estimate)
-            kept[name, piece] = kept.get((name, piece)) or _PIECES[piece](estimate, attribute)
-        shown = self._attribute(self._service.directory.asked(campaign), estimate, attribute)
-        return render(request, "attribute.html", visitor, campaign=campaign, a=shown, only=piece)
+            kept, words = self._kept(estimate), self._service.directory.terms(campaign).campaign.wording.get(name)
+            kept[name, piece] = kept.get((name, piece)) or _PIECES[piece](estimate, attribute, words)
+        shown = self._attribute(campaign, estimate, attribute)
+        if piece == "fine":
+            shown["pieces"]["distribution"] = self._kept(estimate)[name, piece]
+        only = "distribution" if piece == "fine" else piece
+        base = base or f"/campaigns/{campaign}"
+        return render(request, "attribute.html", visitor, campaign=campaign, base=base, a=shown, only=only)
 
     def _kept(self, estimate: Estimate) -> dict[tuple[str, str], Any]:
         """Pieces that were made from an estimate, by the attribute's name and their own."""
         return self._pieces.setdefault(estimate, {})
 
-    def _attribute(self, asked: Sequence[AskedWave], estimate: Estimate, a: Attribute) -> dict[str, Any]:
+    def _attribute(self, campaign: str, estimate: Estimate, a: Attribute) -> dict[str, Any]:
         """What is shown of an attribute. A piece that is not made yet is None: the page asks for it by itself."""
-        kept, pieces = self._kept(estimate), _pieces(a)
-        waves = asked_cells(asked, estimate.schema.names.index(a.name)) if "cumulative" in pieces else []
+        kept, words = self._kept(estimate), self._service.directory.terms(campaign).campaign.wording.get(a.name)
         return {
             "name": a.name,
+            "question": a.name if words is None else words.question,
             "bars": charts.has_bars(a),
             "example": str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))})),
-            "pieces": {piece: kept.get((a.name, piece)) for piece in pieces},
-            "decomposition": charts.decomposition(estimate, a, waves) if waves else None,
+            "pieces": {piece: kept.get((a.name, piece)) for piece in _pieces(a)},
         }
 
     def _estimate(self, campaign: str) -> Estimate:
@@ -129,7 +154,7 @@ class ResultPages:
         estimate, drag = self._estimate(campaign), "query" not in form
         query = dragged(estimate.schema.attributes, form.get("drag", "")) if drag else form["query"]
         answers, count = estimate.ask(query), choices(estimate.schema.attributes, query)
-        own, picked = answers.interval(), None if count is None else answers.interval(charts.level_among(count))
+        own, picked = answers.interval(), None if count is None else answers.interval(summaries.level_among(count))
         low, high = (float(side[0]) for side in (picked if drag and picked else own))
         return {
             "query": query,
@@ -143,36 +168,17 @@ class ResultPages:
             "command": f"ahead campaign query {campaign} '{query}'",
         }
 
-    def download(self, request: Request, visitor: Visitor) -> Response:
-        """The distribution of one attribute as CSV, Parquet, SVG or PNG."""
+    def download(self, request: Request, visitor: Visitor | None, campaign: str = "") -> Response:
+        """The distribution of one attribute, or of two together, as CSV, Parquet, SVG or PNG, named after them."""
         del visitor
-        campaign = request.path_params["campaign"]
-        name, form = request.query_params.get("attribute", ""), request.query_params.get("format", "csv")
-        body, kind = self._file(campaign, name, form)
-        ending = {"text/csv": "csv", "image/svg+xml": "svg", "image/png": "png"}.get(kind, "parquet")
-        headers = {"content-disposition": f'attachment; filename="distribution.{ending}"', "cache-control": "no-store"}
-        return Response(body, media_type=kind, headers=headers)
-
-    def _file(self, campaign: str, name: str, form: str) -> tuple[bytes, str]:
-        estimate = self._estimate(campaign)
-        if name not in estimate.schema.names:
+        campaign, asked = campaign or request.path_params["campaign"], request.query_params
+        names = [asked[key] for key in ("attribute", "with") if key in asked]
+        estimate, form = self._estimate(campaign), asked.get("format", "csv")
+        if not names or len(set(names)) != len(names) or not set(names) <= set(estimate.schema.names):
             raise Problem("not_found")
-        if form in ("svg", "png"):
-            target = io.BytesIO()
-            estimate.plot(name).savefig(target, format=form, dpi=150)
-            return target.getvalue(), "image/svg+xml" if form == "svg" else "image/png"
-        a = estimate.schema.attributes[estimate.schema.index(name)]
-        few = a.kind == "nominal" or a.size <= _MOST_ROWS
-        columns = estimate.histogram(name, None if few else _MOST_ROWS).columns()
-        if form == "parquet":
-            return _parquet(columns), "application/vnd.apache.parquet"
-        if form != "csv":
-            raise Problem("invalid_request")
-        lines = io.StringIO()
-        writer = csv.writer(lines)
-        writer.writerow(columns)
-        writer.writerows(zip(*(np.asarray(c).reshape(-1).tolist() for c in columns.values()), strict=True))
-        return lines.getvalue().encode(), "text/csv"
+        body, kind = files.made(estimate, names, form, self._service.directory.terms(campaign).campaign)
+        headers = {"content-disposition": files.disposition(names, form), "cache-control": "no-store"}
+        return Response(body, media_type=kind, headers=headers)
 
 
 def dragged(attributes: Sequence[Attribute], text: str) -> str:
@@ -241,18 +247,37 @@ def _between(low: float, high: float) -> str:
     return f"{percent(low).removesuffix(' %')} to {percent(high)}"
 
 
-def _quantiles(estimate: Estimate, a: Attribute) -> list[tuple[str, str]]:
+def _worst(screens: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each kind of screen the one that is furthest out."""
+    furthest = {one["screen"]: one for one in sorted(screens, key=lambda one: one["z"])}
+    return sorted(furthest.values(), key=lambda one: -one["z"])
+
+
+def _bars(estimate: Estimate, a: Attribute, words: Wording | None, *, fine: bool = False) -> dict[str, Any]:
+    """The picture of a distribution, its numbers as a table, and whether finer bars would say little."""
+    if charts.has_bars(a):
+        return {"picture": charts.distribution(estimate, a, words), "rows": [], "coarse": False, "fine": False}
+    bins = charts.fitting_bins(estimate, a, fine=fine)
+    picture = charts.distribution(estimate, a, words, fine=fine)
+    return {"picture": picture, "rows": charts.bin_rows(a, bins), "coarse": bins.coarsened, "fine": fine}
+
+
+def _quantiles(estimate: Estimate, a: Attribute, words: Wording | None) -> list[tuple[str, str]]:
     texts = estimate.quantiles(a.name, _LEVELS).texts()
-    return list(zip([f"{100 * x:.0f} %" for x in _LEVELS], texts, strict=True))
+    unit = f" {words.unit}" if words is not None and words.unit else ""
+    return list(zip([f"{100 * x:.0f} %" for x in _LEVELS], [said + unit for said in texts], strict=True))
 
 
 def _pieces(a: Attribute) -> list[str]:
     """What there is to show of an attribute's intervals: curves and quantiles need an order."""
-    return list(_PIECES) if a.kind != "nominal" and a.ordered_size > 1 else ["distribution"]
+    ordered = a.kind != "nominal" and a.ordered_size > 1
+    return ["summary", "distribution", *(["cumulative", "quantiles"] if ordered else [])]
 
 
-_PIECES: dict[str, Callable[[Estimate, Attribute], Any]] = {
-    "distribution": charts.distribution,
+_PIECES: dict[str, Callable[[Estimate, Attribute, Wording | None], Any]] = {
+    "summary": summaries.sentences,
+    "distribution": _bars,
+    "fine": partial(_bars, fine=True),
     "cumulative": charts.cumulative,
     "quantiles": _quantiles,
 }
@@ -269,14 +294,3 @@ def _inner_borders(question: Question, attribute: int) -> list[int]:
         return []
     at = question.attributes.index(attribute)
     return sorted({int(x) for x in question.partition.lo[:, at]} - {0})
-
-
-def _parquet(columns: dict[str, Any]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    target = io.BytesIO()
-    pq.write_table(
-        pa.table({name: pa.array(np.asarray(c).reshape(-1).tolist()) for name, c in columns.items()}), target
-    )
-    return target.getvalue()

@@ -16,6 +16,7 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.edge.house import Reply
 from ahead_ldp.service.edge.requests import Request
 from ahead_ldp.service.edge.server import Server
+from ahead_ldp.service.server import notify
 from ahead_ldp.service.server.committing import Committer
 from ahead_ldp.service.server.cors import Cors, parse_origins
 from ahead_ldp.service.server.headers import SECURITY_HEADERS
@@ -36,7 +37,10 @@ class Application:
         self.headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
         settings, store, clock = service.settings, service.store, service.clock
         closer = Closer(store, service.directory.terms, clock, settings.hold_z, settings.max_cells)
-        self.jobs = Jobs(store, closer, clock, settings.lease_s)
+        told = notify.channels(
+            settings, lambda name: str(service.directory.terms(name).campaign.record["title"]), clock
+        )
+        self.jobs = Jobs(store, closer, clock, settings.lease_s, told)
         self.cors = Cors(parse_origins(settings.allowed_origins))
         self.limit = RateLimit(settings.rate_per_s, settings.rate_burst, time.monotonic)
         self.ingest: Ingest | None = None

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from ahead_ldp.service.edge.limits import Limits
 from ahead_ldp.service.edge.proxies import Proxies
@@ -18,6 +19,8 @@ from ahead_ldp.service.server.cors import parse_origins
 PREFIX = "AHEAD_"
 # For demos and tests, where all requests come from one machine.
 NO_RATES: dict[str, Any] = {"rate_per_s": 0.0}
+
+_UNSAID = ("store", "host", "port", "webhook", "webhook_key", "smtp", "smtp_password", "mail_from", "mail_to")
 
 
 def _setting(default: Any, text: str) -> Any:
@@ -54,6 +57,13 @@ class Settings:
     hold_z: float = _setting(6.0, "a screen beyond this many standard deviations holds the wave")
     shutdown_s: float = _setting(10.0, "how long a stopping server finishes what was begun")
     log_level: str = _setting("info", "debug, info, warning or error")
+    webhook: str = _setting("", "address that is told when a round is counted, held or the last: https://...")
+    webhook_key: str = _setting("", "file with the key that signs what the webhook is sent, at least 16 bytes")
+    notify_private: bool = _setting(False, "let the webhook be http, or an address that is not public")
+    smtp: str = _setting("", "mail server for the same: smtps://user@host, smtp+starttls://user@host or smtp://host:25")
+    smtp_password: str = _setting("", "file with the password of the mail server's user")
+    mail_from: str = _setting("", "sender of these mails")
+    mail_to: str = _setting("", "who gets these mails; several with commas")
     metrics: bool = _setting(True, "serve /metrics, to bearers of a token of the role monitor")
 
     def __post_init__(self) -> None:
@@ -73,12 +83,33 @@ class Settings:
         self.limits()
         if self.issuer and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~\-/]*)?", self.issuer):
             raise ValueError("expected issuer to be an address like https://issuer.example.org")
+        self._check_notices()
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ValueError(f"expected log_level to be debug, info, warning or error, got {self.log_level!r}")
 
+    def _check_notices(self) -> None:
+        place = urlsplit(self.webhook)
+        if self.webhook and (place.scheme not in ("https", "http") or not place.hostname or place.username):
+            raise ValueError("expected webhook to be an address like https://example.org/hook")
+        if place.scheme == "http" and not self.notify_private:
+            raise ValueError("expected webhook to begin with https://, unless notify_private is true")
+        if self.webhook and not self.webhook_key:
+            raise ValueError("expected webhook_key, a file with the key that signs what the webhook is sent")
+        server = urlsplit(self.smtp)
+        if self.smtp and (
+            server.scheme not in ("smtp", "smtps", "smtp+starttls") or not server.hostname or server.password
+        ):
+            raise ValueError("expected smtp to be like smtps://user@host, with the password in a file")
+        if self.smtp and (server.username is None) != (not self.smtp_password):
+            raise ValueError("expected smtp_password, a file, if smtp names a user, and only then")
+        for name in ("mail_from", "mail_to"):
+            text = getattr(self, name)
+            if (self.smtp and not text) or any(ord(c) < 32 for c in text):
+                raise ValueError(f"expected {name} to be an address of mail")
+
     def changed(self) -> dict[str, str]:
-        """The settings that differ from the defaults, as the audit chain has them; the store's address is no one's."""
-        names = [f.name for f in dataclasses.fields(self) if f.name not in ("store", "host", "port")]
+        """The settings that differ from the defaults, as the audit chain has them; addresses are no one's."""
+        names = [f.name for f in dataclasses.fields(self) if f.name not in _UNSAID]
         given = {name: getattr(self, name) for name in names}
         return {name: str(value) for name, value in given.items() if value != getattr(Settings(), name)}
 

@@ -47,6 +47,11 @@ class CampaignDraft(Strict):
     token: dict[str, Any] = Field(default_factory=lambda: {"tier": "none"})
     review: bool = False
     retention_days: int = Field(default=30, ge=0, le=36_500)
+    wording: list[dict[str, Any]] = Field(
+        default_factory=list,
+        max_length=256,
+        description='such as {"attribute": "pay", "question": "What do you earn?"}',
+    )
 
 
 class Extension(Strict):

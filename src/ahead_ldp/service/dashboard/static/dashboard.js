@@ -15,10 +15,13 @@ if (progress) {
     if (document.hidden) return;
     const answer = await fetch(progress.dataset.live, { redirect: "error" }).catch(() => null);
     if (!answer?.ok) return;
-    const { progress: now, target } = await answer.json();
+    const { progress: now, target, standing } = await answer.json();
     const shown = Object.fromEntries([...progress.querySelectorAll("progress")].map((p) => [p.dataset.group, p]));
     const known = now.groups.every((g) => shown[g.group]) && now.groups.length === Object.keys(shown).length;
-    if (!known) return location.reload(); // another wave is open
+    if (!known) return location.reload(); // another round is open
+    $("headline").textContent = standing.headline;
+    $("facts").textContent = standing.facts.join(" ");
+    $("next").textContent = standing.next;
     for (const g of now.groups) {
       shown[g.group].value = Math.min(g.reports, target);
       const more = g.state === "open" ? `of ${target.toLocaleString("en")}` : `(${g.state})`;
@@ -28,7 +31,7 @@ if (progress) {
     if ($("reports")) $("reports").textContent = now.reports.toLocaleString("en");
     const refused = Object.entries(now.refused).map(([reason, count]) => {
       const item = document.createElement("li");
-      item.textContent = `${reason.replaceAll("_", " ")}: ${count.toLocaleString("en")}`;
+      item.textContent = `${reason.replaceAll("_", " ").replace("wave", "round")}: ${count.toLocaleString("en")}`;
       return item;
     });
     if (refused.length) $("refused").replaceChildren(...refused);
@@ -36,32 +39,64 @@ if (progress) {
   setInterval(refresh, 2000);
 }
 
-// The plan of a new campaign.
+// Copy a link, and say so.
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    const said = button.closest(".row").querySelector("[role=status]");
+    const done = await navigator.clipboard?.writeText($(button.dataset.copy).textContent).then(() => true, () => false);
+    said.textContent = done ? "Copied." : "Please mark the link and copy it.";
+  });
+}
+
+// A new campaign: questions are added and removed, and the plan follows what stands in the form.
 const form = $("new-campaign");
 if (form) {
   let timer = 0;
   let asked = "";
   const plan = async () => {
-    const { attributes, epsilon, users, method } = form.elements;
-    const fields = { attributes: attributes.value, epsilon: epsilon.value, users: users.value, method: method.value };
+    const fields = Object.fromEntries(new FormData(form));
     const text = JSON.stringify(fields);
     if (text === asked) return;
     asked = text;
-    $("plan-text").textContent = "Simulating …";
+    $("plan-text").textContent = "Working it out …";
     const found = await post("/new/plan", fields).catch(() => ({ wrong: "The plan could not be made." }));
-    if (text !== asked) return;
-    const people = found.people?.waves.map((wave) => Math.round(wave.people)).join(", ");
-    $("plan-text").textContent = found.wrong ?? `95 % of random range answers are within ${found.error} points (method ${found.method}; by shape: ${found.shapes}). People per wave: ${people}.`;
+    if (text === asked) $("plan-text").textContent = found.wrong ?? found.sentences.join(" ");
   };
-  const { closing, closing_value: many } = form.elements;
-  const settle = () => (many.disabled = closing.value === "manual"); // nothing to count to
-  settle();
-  form.addEventListener("input", () => {
-    settle();
+  const settle = () => {
+    const close = form.elements.close.value;
+    $("for-enough").hidden = !["enough", "both"].includes(close);
+    $("for-time").hidden = !["time", "both"].includes(close);
+    const all = [...form.querySelectorAll(".question")];
+    for (const one of all) {
+      const listed = ["scale", "choice"].includes(one.querySelector("select").value);
+      one.querySelector(".ranged").hidden = listed;
+      one.querySelector(".listed").hidden = !listed;
+      one.querySelector(".remove").hidden = all.length < 2;
+    }
     clearTimeout(timer);
     timer = setTimeout(plan, 600);
+  };
+  $("add-question").addEventListener("click", () => {
+    const next = 1 + Math.max(...[...form.querySelectorAll(".question")].map((one) => Number(one.dataset.question)), 0);
+    const made = $("one-more").content.cloneNode(true);
+    for (const element of made.querySelectorAll("*"))
+      for (const name of ["id", "name", "for", "aria-describedby"]) {
+        const value = element.getAttribute(name);
+        if (value?.startsWith("q0_")) element.setAttribute(name, value.replace("q0_", `q${next}_`));
+      }
+    made.querySelector(".question").dataset.question = String(next);
+    made.querySelector("legend").textContent = `Question ${next}`;
+    $("questions").append(made);
+    form.elements[`q${next}_question`].focus();
+    settle();
   });
-  plan();
+  form.addEventListener("click", (event) => {
+    if (!event.target.classList.contains("remove")) return;
+    event.target.closest(".question").remove();
+    settle();
+  });
+  form.addEventListener("input", settle);
+  settle();
 }
 
 // Queries.
@@ -126,8 +161,16 @@ for (const part of document.querySelectorAll("details.lazy")) {
   });
 }
 fill(document);
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest?.("[data-swap]");
+  if (!link) return;
+  event.preventDefault();
+  const made = await fetched(link.href);
+  if (made) link.closest("figure").replaceWith(...made);
+});
 
 function drag(chart) {
+  if (!asking) return; // whoever reads by a link asks nothing
   const d = chart.dataset;
   const [left, right, top, bottom] = [d.left, d.right, d.top, d.bottom].map(Number);
   const place = (event) => {
@@ -163,6 +206,7 @@ function drag(chart) {
     const picked = { [d.attribute]: ends(0, Number(d.codes)) };
     if (d.down) picked[d.down] = ends(1, Number(d.downCodes));
     start = null;
+    asking.scrollIntoView({ block: "nearest" });
     ask({ drag: JSON.stringify(picked) });
   });
   chart.addEventListener("pointercancel", () => (start = null));

@@ -1,0 +1,118 @@
+"""Notices by webhook and by mail.
+
+A webhook is signed, goes to the address that was checked and nowhere else, and follows no redirection. Private
+addresses are refused unless the settings allow them, so a name that is turned to an inner machine reaches nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import ipaddress
+import json
+import smtplib
+import socket
+import ssl
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.utils import format_datetime
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from ahead_ldp.service.campaigns.notices import Channel, NotDelivered, Notice
+from ahead_ldp.service.server.config import Settings
+
+SIGNATURE = "Ahead-Signature"
+_TIMEOUT_S = 10.0
+
+
+def channels(settings: Settings, title: Callable[[str], str], clock: Callable[[], int]) -> dict[str, Channel]:
+    """The channels that are set up. ``title`` is of a campaign."""
+    made: dict[str, Channel] = {}
+    if settings.webhook:
+        key = Path(settings.webhook_key).read_bytes().strip()
+        if len(key) < 16:
+            raise ValueError("expected webhook_key to be a file with at least 16 bytes")
+        made["webhook"] = lambda notice: send_webhook(settings, key, notice, clock())
+    if settings.smtp:
+        made["mail"] = lambda notice: send_mail(settings, title(notice.campaign), notice)
+    return made
+
+
+def signature(key: bytes, at: int, body: bytes) -> str:
+    """What a receiver compares: HMAC-SHA-256 of the time, a point and the body."""
+    return f"t={at},v1={hmac.new(key, b'%d.' % at + body, hashlib.sha256).hexdigest()}"
+
+
+def body_of(notice: Notice) -> bytes:
+    """What happened, as JSON: no results, no title, no link with a secret."""
+    said = {"id": hashlib.sha256(notice.key.encode()).hexdigest(), "event": notice.what, "campaign": notice.campaign}
+    return json.dumps({**said, "round": notice.round, "at": notice.at, "text": notice.sentence}).encode()
+
+
+def send_webhook(settings: Settings, key: bytes, notice: Notice, now: int) -> None:
+    """Post a notice; anything but a 2xx is ``NotDelivered``."""
+    place = urlsplit(settings.webhook)
+    secure, body = place.scheme == "https", body_of(notice)
+    address = _checked_address(place.hostname or "", place.port or (443 if secure else 80), settings.notify_private)
+    path = (place.path or "/") + (f"?{place.query}" if place.query else "")
+    headers = {"Content-Type": "application/json", "Host": place.netloc, SIGNATURE: signature(key, now, body)}
+    try:
+        with socket.create_connection(address, timeout=_TIMEOUT_S) as plain:
+            wrapped = _wrapped(plain, place.hostname or "") if secure else plain
+            connection = http.client.HTTPConnection(place.hostname or "", timeout=_TIMEOUT_S)
+            connection.sock = wrapped
+            connection.request("POST", path, body, headers)
+            status = connection.getresponse().status
+            connection.close()
+    except (OSError, http.client.HTTPException):
+        raise NotDelivered("unreachable") from None
+    if not 200 <= status < 300:  # a redirection too: where it leads was not checked
+        raise NotDelivered("redirected" if 300 <= status < 400 else "refused")
+
+
+def _wrapped(plain: socket.socket, host: str) -> ssl.SSLSocket:
+    return ssl.create_default_context().wrap_socket(plain, server_hostname=host)
+
+
+def _checked_address(host: str, port: int, private: bool) -> tuple[str, int]:
+    """The address behind a name, all of whose addresses must be public ones; it is what is connected to."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        raise NotDelivered("unknown_host") from None
+    addresses = [str(one[4][0]) for one in found]
+    if not private and not all(_is_public(address) for address in addresses):
+        raise NotDelivered("private_address")
+    return addresses[0], port
+
+
+def _is_public(text: str) -> bool:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
+    return bool(address.is_global and inner.is_global and not address.is_multicast)
+
+
+def send_mail(settings: Settings, title: str, notice: Notice) -> None:
+    """Send a notice by the configured server; what that refuses is ``NotDelivered``."""
+    mail = EmailMessage()
+    mail["Subject"] = f"{' '.join(title.split())[:150]}: {notice.what.replace('_', ' ')}"
+    mail["From"], mail["To"] = settings.mail_from, settings.mail_to
+    mail["Date"] = format_datetime(datetime.fromtimestamp(notice.at, UTC))
+    mail["Message-ID"] = f"<{hashlib.sha256(notice.key.encode()).hexdigest()[:32]}@ahead.invalid>"  # of every attempt
+    mail.set_content(f"{title}\n\n{notice.sentence}\n\nRound {notice.round}. Campaign {notice.campaign}\n")
+    place = urlsplit(settings.smtp)
+    try:
+        kind = smtplib.SMTP_SSL if place.scheme == "smtps" else smtplib.SMTP
+        with kind(
+            place.hostname or "", place.port or (465 if place.scheme == "smtps" else 587), timeout=_TIMEOUT_S
+        ) as to:
+            if place.scheme == "smtp+starttls":
+                to.starttls(context=ssl.create_default_context())
+            if place.username:
+                to.login(unquote(place.username), Path(settings.smtp_password).read_text("utf-8").strip())
+            to.send_message(mail)
+    except (OSError, smtplib.SMTPException):
+        raise NotDelivered("mail_refused") from None
