@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ahead_ldp.api import collect, simulate
     from ahead_ldp.device.codes import Attribute, Schema
+    from ahead_ldp.engines.api import collect, simulate
     from ahead_ldp.engines.archive import load
     from ahead_ldp.estimates.answers import Answers
     from ahead_ldp.estimates.estimate import Estimate
@@ -30,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "api": ("collect", "simulate"),
+    "engines.api": ("collect", "simulate"),
     "device.codes": ("Attribute", "Schema"),
     "estimates.answers": ("Answers",),
     "estimates.estimate": ("Estimate",),

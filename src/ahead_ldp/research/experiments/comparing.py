@@ -53,8 +53,8 @@ def fitting(schema: Schema, epsilon: float, users: int, wanted: Iterable[str] = 
     asked = list(wanted) or [DEFAULT, *_everything()]
     fit, refused = [], {}
     for text in asked:
-        name, settings = METHODS[DEFAULT] if text == DEFAULT else split_method(text)
         try:
+            name, settings = METHODS[DEFAULT] if text == DEFAULT else split_method(text)
             check_runs(choose(name, schema, f"{epsilon:g}", users, settings)[0], schema)
         except ValueError as reason:
             refused[text] = str(reason)
@@ -66,7 +66,7 @@ def fitting(schema: Schema, epsilon: float, users: int, wanted: Iterable[str] = 
 
 
 def _everything() -> list[str]:
-    strong = [f"{name}:strong" for name, cls in MECHANISMS.items() if hasattr(cls, "strong")]
+    strong = [f"{name}:strong" for name, cls in MECHANISMS.working()[0].items() if hasattr(cls, "strong")]
     return [*MECHANISMS, *strong]
 
 
