@@ -25,6 +25,7 @@ from tests.testing.toys import Halves, Toy
 
 HERE = Path(__file__).resolve().parent
 HALVES = "tests.testing.toys:Halves"
+KIND: type = Mechanism
 
 
 def install(folder: Path, package: str, points: dict[str, dict[str, str]]) -> None:
@@ -47,7 +48,7 @@ def installed(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("installed")
 def test_entry_points_are_found_and_loaded_on_use():
-    registry = Registry("method", {"ahead": "ahead_ldp.mechanisms.ahead.ahead:AHEAD"}, "test.methods", Mechanism)
+    registry = Registry("method", {"ahead": "ahead_ldp.mechanisms.ahead.ahead:AHEAD"}, "test.methods", KIND)
     assert list(registry) == ["ahead", "halves", "gone", "odd", "renamed"]
     assert registry.find("halves") is Halves
     for name, message in {
@@ -64,14 +65,14 @@ def test_entry_points_are_found_and_loaded_on_use():
 
 @pytest.mark.usefixtures("installed")
 def test_a_name_of_ours_cannot_be_taken():
-    registry = Registry("method", {"halves": "ahead_ldp.mechanisms.ahead.flat:Flat"}, "test.methods", Mechanism)
+    registry = Registry("method", {"halves": "ahead_ldp.mechanisms.ahead.flat:Flat"}, "test.methods", KIND)
     with pytest.warns(UserWarning, match="'halves' of foreign 0.1.0 is left out: the name is taken"):
         assert len(registry) == 4
     assert registry["halves"].name == "flat"
 
 
 def test_nothing_is_searched_for_a_name_of_ours():
-    registry = Registry("method", {"flat": "ahead_ldp.mechanisms.ahead.flat:Flat"}, "test.methods", Mechanism)
+    registry = Registry("method", {"flat": "ahead_ldp.mechanisms.ahead.flat:Flat"}, "test.methods", KIND)
     assert registry["flat"].name == "flat"
     assert not registry._searched
 

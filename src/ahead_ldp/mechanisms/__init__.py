@@ -45,7 +45,7 @@ MECHANISMS: Registry[Mechanism] = Registry(
         "adaptive": f"{_HERE}.adaptive.adaptive:Adaptive",
     },
     group="ahead_ldp.mechanisms",
-    kind=Mechanism,  # type: ignore[type-abstract]
+    kind=Mechanism,
 )
 
 
@@ -139,10 +139,11 @@ def make_mechanism(
 
 def class_of(method: str | type[Mechanism]) -> type[Mechanism]:
     """The class of a method: of its registered name, or the class itself."""
-    if isinstance(method, str):
-        return MECHANISMS.find(method)
-    if isinstance(method, type) and issubclass(method, Mechanism):
-        return method
+    given: object = method  # callers without types may pass anything
+    if isinstance(given, str):
+        return MECHANISMS.find(given)
+    if isinstance(given, type) and issubclass(given, Mechanism):
+        return given
     raise ValueError(f"expected method to be a name, a class of Mechanism or an instance, got {method!r}")
 
 

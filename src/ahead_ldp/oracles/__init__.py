@@ -57,7 +57,7 @@ ORACLES: Registry[Oracle] = _Oracles(
         "haar": f"{_HERE}.haar:Haar",
     },
     group="ahead_ldp.oracles",
-    kind=Oracle,  # type: ignore[type-abstract]
+    kind=Oracle,
 )
 UNBIASED = ("grr", "oue", "olh", "ss", "hrr", "sue")  # those to choose the least variance from
 _TIE = 1.001  # variances within a thousandth are taken as equal: the shorter report decides

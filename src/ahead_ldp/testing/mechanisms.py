@@ -223,7 +223,7 @@ class MechanismContract:
             session, asked = Session(self.make(), schema), []
             for told in history:
                 asked.append({g: canonical_bytes(r) for g, r in session.question_records().items()})
-                turned = dict(reversed(told.items())) if questions else told
+                turned = dict(reversed(list(told.items()))) if questions else told
                 session.tell(turned)
             questions.append(asked)
             answers = session.finish().answer(point_workload(schema))

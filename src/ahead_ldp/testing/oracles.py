@@ -18,8 +18,8 @@ from ahead_ldp.testing.statistics import PASS, POWER, device_reports, hold, mome
 
 EPSILONS = ("0.01", "0.1", "0.5", "1", "2", "4", "8")
 NO_EPSILONS = (0, -1.0, float("nan"), float("inf"), "x", None, True)
-NO_CODES = ([-1], [5], [0, 1, 7], [[0, 1]], [0.5], [float("nan")], [True], ["1"])
-NO_HISTOGRAMS = ([1, 2, 3], [1, 2, 3, 4, -1], [[1, 2, 3, 4, 5]], [0.5, 1, 1, 1, 1], [])
+NO_CODES: tuple[list[Any], ...] = ([-1], [5], [0, 1, 7], [[0, 1]], [0.5], [float("nan")], [True], ["1"])
+NO_HISTOGRAMS: tuple[list[Any], ...] = ([1, 2, 3], [1, 2, 3, 4, -1], [[1, 2, 3, 4, 5]], [0.5, 1, 1, 1, 1], [])
 TIMES = ceil(2 * ((PASS + POWER) / 0.3) ** 2)  # a variance has the relative error sqrt(2 / TIMES): 30 % off is found
 PEOPLE = (20, 0, 7, 1, 30, 2)  # by code: those whose estimates are looked at
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ahead_ldp.research.contrasts import explanation
+from ahead_ldp.research.evaluation import Spread
 from ahead_ldp.research.experiments.comparing import DEFAULT, Recommendation, overall
 from ahead_ldp.research.experiments.complexity import STATED, Cost, growth
 from ahead_ldp.research.experiments.paper import Sizes
@@ -242,11 +244,34 @@ def write_comparison(folder: Path, figure: Figure, measured: Measured, advice: S
     parts += [f"<figure>{svg}<figcaption>The best methods; bars are 95 % intervals of the mean.</figcaption></figure>"]
     for panel in figure.panels:
         head = ["method", *(f"ε = {point.x:g}" for point in panel.lines[0].points)]
-        rows = [[line.method, *(f"{measured.spread(p.cell).mean:.2e}" for p in line.points)] for line in panel.lines]
-        parts.append(f"<h2>{escaped(panel.title)}: mean squared error</h2>" + table(head, rows))
+        rows = [[line.method, *(_with_interval(measured.spread(p.cell)) for p in line.points)] for line in panel.lines]
+        title = f"{panel.title}: mean squared error, with 95 % intervals of the mean"
+        parts.append(f"<h2>{escaped(title)}</h2>" + table(head, rows))
+    parts.append("<h2>Which methods can be told apart</h2>")
+    if advice[0].contrasts:
+        said = explanation(len(advice[0].means), figure.cells[0].repeats)
+        parts += [f"<p>{escaped(said)}</p>", *map(_contrast_table, advice)]
     path = folder / "comparison.html"
     path.write_text(page(figure.title, parts), encoding="utf-8")
     return path
+
+
+def _with_interval(spread: Spread) -> str:
+    ends = f' <span class="e">[{spread.ci95[0]:.2e}, {spread.ci95[1]:.2e}]</span>' if spread.ci95 else ""
+    return f"{spread.mean:.2e}{ends}"
+
+
+def _contrast_table(advice: Recommendation) -> str:
+    """Every method beside the best, at one number of people and epsilon."""
+    rows = [[escaped(advice.best), f"{advice.means[advice.best]:.2e}", "1", "", "least error"]]
+    for c in advice.contrasts:
+        needed = f"; about {c.needed:,} repetitions would decide" if c.verdict == "open" and c.needed else ""
+        interval = f"{c.low:.2f} to {c.high:.2f}"
+        rows.append(
+            [escaped(c.method), f"{advice.means[c.method]:.2e}", f"{c.ratio:.2f}", interval, c.verdict + needed]
+        )
+    head = ["method", "mean squared error", "times the least", "interval", "verdict"]
+    return f"<h3>N = {advice.n:,}, ε = {advice.epsilon:g}</h3>" + table(head, rows)
 
 
 def best_lines(figure: Figure, measured: Measured) -> Figure:
