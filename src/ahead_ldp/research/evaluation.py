@@ -184,6 +184,7 @@ def measure(
     seed: int,
     settings: str = "default",
     progress: Callable[[], None] | None = None,
+    memory: bool = True,
 ) -> Score:
     """Repeat, and once more for the memory (with the first repetition's seed). ``progress`` is called after each."""
     if repeats < 1:
@@ -193,8 +194,8 @@ def measure(
         trials.append(run_trial(task, mechanism, trial_rng(seed, mechanism.name, mechanism.epsilon, repetition)))
         if progress:
             progress()
-    memory = peak_memory(task, mechanism, trial_rng(seed, mechanism.name, mechanism.epsilon, 0))
-    return Score(mechanism.name, settings, epsilon_text(mechanism.epsilon), tuple(trials), memory, seed)
+    peak = peak_memory(task, mechanism, trial_rng(seed, mechanism.name, mechanism.epsilon, 0)) if memory else 0
+    return Score(mechanism.name, settings, epsilon_text(mechanism.epsilon), tuple(trials), peak, seed)
 
 
 def people_of(codes: ArrayLike, sizes: Sequence[int]) -> Population:
