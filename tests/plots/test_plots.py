@@ -1,6 +1,7 @@
 """Pictures: what is drawn is what was estimated, in the user's units, and nothing global is touched."""
 
 import dataclasses
+import pickle
 import subprocess
 import sys
 from functools import partial
@@ -276,6 +277,11 @@ def test_size_style_and_axes_can_be_given(drawn, kind):
         draw(size=(4, 0))
     with pytest.raises(ValueError, match=r"expected style to be one of matplotlib's, got 'nice'"):
         draw(style="nice")
+
+
+def test_a_notebook_shows_a_picture_without_pyplot(drawn):
+    assert drawn["density"]()._repr_png_().startswith(b"\x89PNG")
+    pickle.loads(pickle.dumps(drawn["answers"]()))
 
 
 def test_the_curve_is_the_cdf(drawn):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from io import BytesIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +42,16 @@ def new_figure(width: float = 7.0, height: float = 4.0) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("pictures need matplotlib: pip install 'ahead-ldp[plot]'") from None
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    setattr(figure, "_repr_png_", partial(_png, figure))  # noqa: B010 - a notebook shows it, with or without pyplot
+    return figure
+
+
+def _png(figure: Figure) -> bytes:
+    """The picture as a notebook shows it."""
+    file = BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
 
 
 @contextmanager
@@ -48,7 +59,8 @@ def canvas(ax: Axes | None, default: Size, size: Size | None = None, style: Styl
     """The figure to draw on: that of ``ax``, or a new one of this size; what is drawn meanwhile has this style."""
     if ax is not None and size is not None:
         raise ValueError("expected ax or size, got both: given axes have a size of their own")
-    if size is not None and (len(size) != 2 or not min(size) > 0):
+    sides = () if size is None else tuple(map(float, size))
+    if size is not None and not (len(sides) == 2 and min(sides) > 0):
         raise ValueError(f"expected size to be a width and a height in inches, got {size!r}")
     new_figure()  # says what to install where matplotlib is missing
     with contextlib.nullcontext() if style is None else _styled(style):
