@@ -64,8 +64,7 @@ class Comparison:
     def _rows(self) -> list[list[str]]:
         rows = [[self.best, _error(self.spread(self.best)), "1", "", "least error"]]
         rows += [
-            [c.method, _error(self.spread(c.method)), f"{c.ratio:.2f}", f"{c.low:.2f} to {c.high:.2f}", c.verdict]
-            for c in self.others
+            [c.method, _error(self.spread(c.method)), f"{c.ratio:.2f}", c.interval, c.verdict] for c in self.others
         ]
         return rows
 

@@ -2,8 +2,9 @@
 
 Every method ran on the same people and the same queries. What is left is noise, which every method draws for itself, so
 repetitions of two methods are independent and there is nothing to pair. Each method is set beside the one of least mean
-error: the ratio of the two means, with an interval that allows for how differently both vary (Welch). There are as many
-such intervals as other methods, and all of them hold at once with the stated confidence (Bonferroni). The verdict is
+error: the ratio of the two means, with an interval that allows for how differently both vary (Fieller's, with Welch's
+degrees of freedom: it excludes 1 just where Welch's test tells the means apart). There are as many such intervals as
+other methods, and all of them hold at once with the stated confidence (Bonferroni). The verdict is
 read off the interval and nothing else, so it cannot contradict the numbers beside it:
 
     worse     the whole interval lies above 1
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, exp, inf, log, sqrt
+from math import ceil, inf, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -31,15 +32,15 @@ Verdict = Literal["worse", "as good", "open"]
 class Contrast:
     """A method beside the best: how many times its error, from where to where, and what follows.
 
-    ``variation`` is the standard deviation of its repetitions over their mean, and ``needed`` how many repetitions
-    would decide, if the ratio is what it seems; None where no number would.
+    ``variation`` are the standard deviations of its repetitions and of the best's, over their means, and ``needed`` is
+    how many repetitions would decide, if the ratio is what it seems; None where no number would.
     """
 
     method: str
     ratio: float
     low: float
     high: float
-    variation: float
+    variation: tuple[float, float]
     needed: int | None = None
 
     @property
@@ -50,11 +51,17 @@ class Contrast:
     @property
     def text(self) -> str:
         """The numbers, and what would decide where they do not."""
-        said = f"{self.method} ({self.ratio:.2f} times its error, {self.low:.2f} to {self.high:.2f})"
+        said = f"{self.method} ({self.ratio:.2f} times its error, {self.interval})"
         if self.verdict != "open":
             return said
-        vary = f"its repetitions vary by {100 * self.variation:.0f} %"
+        own, best = (100 * x for x in self.variation)
+        vary = f"its repetitions vary by {own:.0f} % and the best's by {best:.0f} %"
         return f"{said}: {vary}" + (f", about {self.needed:,} of them would decide" if self.needed else "")
+
+    @property
+    def interval(self) -> str:
+        """From where to where, in words."""
+        return f"{self.low:.2f} to {self.high:.2f}" if self.high < inf else f"{self.low:.2f} or more"
 
     def record(self) -> dict[str, Any]:
         """As plain numbers."""
@@ -75,27 +82,37 @@ def _contrast(method: str, values: Sequence[float], least: Sequence[float], tail
     from scipy.special import stdtrit
 
     mean, base = float(np.mean(values)), float(np.mean(least))
-    own = float(np.std(values, ddof=1)) / mean if mean > 0 and len(values) > 1 else 0.0
-    other = float(np.std(least, ddof=1)) / base if base > 0 and len(least) > 1 else 0.0
-    if base <= 0:
-        ratio = 1.0 if mean <= 0 else inf
-        return Contrast(method, ratio, ratio, ratio, own)
-    ratio, a, b = mean / base, own**2 / len(values), other**2 / len(least)
-    if a + b <= 1e-24:
-        return Contrast(method, ratio, ratio, ratio, own)
+    a, b = _squared_error(values), _squared_error(least)
+    vary = sqrt(a * len(values)) / mean if mean else 0.0, sqrt(b * len(least)) / base if base else 0.0
+    ratio = mean / base if base > 0 else 1.0 if mean <= 0 else inf
+    if base <= 0 or a + b <= 1e-24 * mean**2:
+        return Contrast(method, ratio, ratio, ratio, vary)
     freedom = (a + b) ** 2 / (a**2 / max(len(values) - 1, 1) + b**2 / max(len(least) - 1, 1))
-    half = float(stdtrit(freedom, 1 - tail)) * sqrt(a + b)  # of the logarithm of the ratio
-    return Contrast(method, ratio, ratio * exp(-half), ratio * exp(half), own, _needed(ratio, a + b, len(values), tail))
+    t2 = float(stdtrit(freedom, 1 - tail)) ** 2
+    # Fieller (1954): the ratios rho for which mean - rho base lies within t standard errors of 0.
+    square, rest = base**2 - t2 * b, mean**2 - t2 * a
+    root = sqrt(max((mean * base) ** 2 - square * rest, 0.0))
+    low = rest / (mean * base + root) if rest > 0 else 0.0
+    high = (mean * base + root) / square if square > 0 else inf
+    return Contrast(method, ratio, low, high, vary, _needed(mean, base, a, b, len(values), tail))
 
 
-def _needed(ratio: float, variance: float, repeats: int, tail: float) -> int | None:
-    """Repetitions after which the interval would exclude 1, or 1.1, whichever is nearer to being decided."""
+def _squared_error(values: Sequence[float]) -> float:
+    """The variance of the mean of independent values."""
+    return float(np.var(values, ddof=1)) / len(values) if len(values) > 1 else 0.0
+
+
+def _needed(mean: float, base: float, a: float, b: float, repeats: int, tail: float) -> int | None:
+    """Repetitions after which the interval would exclude 1, or lie below 1.1, whichever comes first."""
     from scipy.special import stdtrit
 
-    gap, wanted = max(log(ratio), log(NEAR / ratio)), float(repeats)
+    gaps = (((mean - base) ** 2, a + b), (max(NEAR * base - mean, 0.0) ** 2, a + NEAR**2 * b))
+    effect = max(gap / variance for gap, variance in gaps)  # in squared standard errors
+    if effect <= 0:
+        return None
+    wanted = float(repeats)
     for _ in range(20):  # the quantile depends on the number
-        wanted = repeats * variance * (float(stdtrit(max(wanted - 1, 1), 1 - tail)) / gap) ** 2
-        wanted = min(wanted, 2.0 * MOST_REPEATS)
+        wanted = min(repeats * float(stdtrit(max(wanted - 1, 1), 1 - tail)) ** 2 / effect, 2.0 * MOST_REPEATS)
     return max(ceil(wanted), repeats + 1) if wanted <= MOST_REPEATS else None
 
 

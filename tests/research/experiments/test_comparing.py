@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
 from ahead_ldp.cli import main
 from ahead_ldp.research.contrasts import NEAR, contrasts
@@ -65,11 +66,28 @@ def test_a_verdict_is_read_off_the_interval_beside_it():
     assert 1 < by["hdg"].low < by["hdg"].ratio < by["hdg"].high
     assert by["ahead"].verdict == "open"
     assert by["ahead"].low < 1 < NEAR < by["ahead"].high
-    assert "its repetitions vary by 57 %, about 9 of them would decide" in by["ahead"].text
+    assert "its repetitions vary by 57 % and the best's by 1 %, about" in by["ahead"].text
+    assert by["ahead"].needed > 3
     advice = Recommendation.of(100, 1.0, errors)
     assert advice.text.endswith("use fused (MSE 1.4e-03); of the others 1 open, 1 worse")
     assert advice.reasons[0].startswith("open beside fused: ahead (1.70 times its error, ")
     assert advice.reasons[1].startswith("worse beside fused: hdg (1.13 times its error, ")
+
+
+def test_the_interval_excludes_1_where_welchs_test_tells_the_means_apart():
+    """The best varies much, the other lies far off: intervals of a logarithm would call this open."""
+    rng = np.random.default_rng(3)
+    decided = []
+    for _ in range(60):
+        low, high = rng.gamma(2, 0.5, 4), 2.5 * rng.gamma(20, 0.05, 4)
+        if low.mean() > high.mean():
+            continue
+        contrast = contrasts({"low": low.tolist(), "high": high.tolist()})[1][0]
+        assert contrast.low < contrast.ratio < contrast.high
+        p = ttest_ind(high, low, equal_var=False, alternative="greater").pvalue
+        assert (contrast.low > 1) == (p < 0.025)
+        decided.append(contrast.low > 1)
+    assert 10 < sum(decided) < len(decided) - 5
 
 
 def test_the_best_method_is_rarely_called_worse():

@@ -293,9 +293,8 @@ def _contrast_table(advice: Recommendation) -> str:
     rows = [[escaped(advice.best), f"{advice.means[advice.best]:.2e}", "1", "", "least error"]]
     for c in advice.contrasts:
         needed = f"; about {c.needed:,} repetitions would decide" if c.verdict == "open" and c.needed else ""
-        interval = f"{c.low:.2f} to {c.high:.2f}"
         rows.append(
-            [escaped(c.method), f"{advice.means[c.method]:.2e}", f"{c.ratio:.2f}", interval, c.verdict + needed]
+            [escaped(c.method), f"{advice.means[c.method]:.2e}", f"{c.ratio:.2f}", c.interval, c.verdict + needed]
         )
     head = ["method", "mean squared error", "times the least", "interval", "verdict"]
     return f"<h3>N = {advice.n:,}, ε = {advice.epsilon:g}</h3>" + table(head, rows)
