@@ -293,6 +293,13 @@ def test_the_curve_is_the_cdf(drawn):
     assert [band.get_label() for band in bands] == ["simultaneous", "95 % interval"]
 
 
+def test_the_plan_curve_has_plain_numbers(drawn):
+    figure = drawn["plan curve"]()
+    figure.draw_without_rendering()
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels(which="both")]
+    assert {"5", "10"} <= set(labels) <= {"", "1", "2", "5", "10", "20", "50", "100"}
+
+
 def test_a_comparison_has_a_row_for_each_method_and_says_the_verdict(drawn):
     ax = drawn["comparison"]().axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["flat (least error)", "uni (worse)"]

@@ -35,6 +35,8 @@ def plot_tradeoff(
 
 
 def _draw(ax: Axes, curves: Mapping[int, Sequence[Forecast]], target: float | None) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     for (people, forecasts), (colour, mark) in zip(sorted(curves.items()), _MARKS * len(curves), strict=False):
         epsilons, errors = [f.case.epsilon for f in forecasts], [100 * f.error for f in forecasts]
         ax.plot(epsilons, errors, color=colour, marker=mark, markersize=4, label=f"{people:,} people")
@@ -49,7 +51,11 @@ def _draw(ax: Axes, curves: Mapping[int, Sequence[Forecast]], target: float | No
     ticks = [f.case.epsilon for f in next(iter(curves.values()))]
     ax.set_xticks(ticks, [f"{e:g}" for e in ticks], minor=False)
     ax.set_xticks([], minor=True)
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.grid(axis="y", color="0.5", alpha=0.2)
+    ax.spines[["top", "right"]].set_visible(False)
     ax.set_xlabel("ε")
     method = next(iter(curves.values()))[0]
     ax.set_ylabel(_SIZES[method.meaning])
