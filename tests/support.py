@@ -1,7 +1,7 @@
 """What several test modules share: examples, words from a seed, and bounds that come from theory."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod, sqrt
 
 import numpy as np
@@ -10,67 +10,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ahead_ldp.device import Axis, Schema
-from ahead_ldp.oracles import ORACLES, LinearOracle, Oracle
+from ahead_ldp.oracles import ORACLES, LinearOracle
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.schema.attributes import as_schema
+from ahead_ldp.testing.statistics import PASS, POWER, SeededWords, device_reports, moment_errors, repeat_codes
+
+__all__ = ["PASS", "POWER", "SeededWords", "device_reports", "moment_errors", "repeat_codes"]  # for all tests
 
 LINEAR = [name for name, kind in ORACLES.items() if issubclass(kind, LinearOracle)]
-
-# A right law stays within PASS standard errors; tests are sized so that a wrong one lies POWER further out.
-PASS, POWER = 5.0, 4.0
 
 
 def examples(count: int) -> settings:
     """The same examples in every run: a red test is red for everybody."""
     return settings(derandomize=True, deadline=None, database=None, max_examples=count)
-
-
-class SeededWords:
-    """Uniform words from a NumPy generator: the device's path, repeatable. A device itself has no seed."""
-
-    def __init__(self, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        self._words = {32: self._stream(rng, np.uint32), 64: self._stream(rng, np.uint64)}
-
-    def _stream(self, rng: np.random.Generator, kind: type) -> Iterator[int]:
-        while True:
-            yield from rng.integers(0, np.iinfo(kind).max, 4096, kind, endpoint=True).tolist()
-
-    def take(self, bits: int) -> int:
-        return next(self._words[bits])
-
-
-def device_reports(oracle: Oracle, codes: Sequence[int], seed: int) -> np.ndarray:
-    """What devices with these codes send, as the rows that ``tally`` takes."""
-    words = SeededWords(seed)
-    payloads = b"".join(oracle.law.draw(int(code), words) for code in codes)
-    return np.frombuffer(payloads, np.uint8).reshape(-1, oracle.report_bytes)
-
-
-def repeat_codes(histogram: Sequence[int]) -> np.ndarray:
-    """One code per person."""
-    return np.repeat(np.arange(len(histogram)), histogram)
-
-
-def moment_errors(samples: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> tuple[float, float]:
-    """How many standard errors the mean and the covariance of (r, d) samples lie off, at worst.
-
-    Products of the deviations are averages of r independent terms, so their own spread says how sure they are.
-    Entries that do not vary must be right to rounding.
-    """
-    deviation = samples - mean
-    products = (deviation[:, :, None] * deviation[:, None, :]).reshape(len(samples), -1)
-    return _worst(deviation, np.zeros_like(mean)), _worst(products, covariance.reshape(-1))
-
-
-def _worst(samples: np.ndarray, expected: np.ndarray) -> float:
-    error = samples.std(axis=0) / sqrt(len(samples))
-    off = np.abs(samples.mean(axis=0) - expected)
-    fixed = error < 1e-13
-    if (off[fixed] > 1e-9).any():
-        return float("inf")
-    return float((off[~fixed] / error[~fixed]).max(initial=0.0))
 
 
 def chi_square(counts: np.ndarray, probabilities: np.ndarray) -> float:

@@ -14,7 +14,7 @@ import pytest
 
 import ahead_ldp
 from ahead_ldp import collect, make_mechanism, simulate
-from ahead_ldp.api import People
+from ahead_ldp.engines.api import People
 from ahead_ldp.mechanisms import MECHANISMS, default_method
 from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.schema.attributes import as_schema

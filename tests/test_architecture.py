@@ -21,8 +21,7 @@ LAYERS = [
     {"protocol"},
     {"mechanisms"},
     {"engines"},
-    {"api"},
-    {"plots", "research", "service"},
+    {"plots", "research", "service", "testing"},
     {"__init__"},  # the public surface: everything below the programs
     {"cli", "__main__"},
 ]

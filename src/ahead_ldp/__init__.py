@@ -10,35 +10,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ahead_ldp.api import collect, simulate
     from ahead_ldp.device.codes import Attribute, Schema
+    from ahead_ldp.engines.api import collect, simulate
     from ahead_ldp.engines.archive import load
     from ahead_ldp.estimates.answers import Answers
     from ahead_ldp.estimates.estimate import Estimate
     from ahead_ldp.estimates.quantiles import Mean, Quantiles
     from ahead_ldp.mechanisms import MECHANISMS, make_mechanism
-    from ahead_ldp.plots import plot_answers, plot_estimate, plot_tree
+    from ahead_ldp.plots import plot_answers, plot_cdf, plot_estimate, plot_tree
     from ahead_ldp.protocol.mechanism import Mechanism
+    from ahead_ldp.research.comparison import Comparison, compare
     from ahead_ldp.schema.attributes import as_schema, load_schema
     from ahead_ldp.schema.queries import Query
     from ahead_ldp.schema.workloads import Workload
 
 __all__ = [
-    "MECHANISMS", "Answers", "Attribute", "Estimate", "Mean", "Mechanism", "Quantiles", "Query", "Schema", "Workload",
-    "as_schema", "collect", "load", "load_schema", "make_mechanism", "plot_answers", "plot_estimate", "plot_tree",
-    "simulate",
+    "MECHANISMS", "Answers", "Attribute", "Comparison", "Estimate", "Mean", "Mechanism", "Quantiles", "Query",
+    "Schema", "Workload", "as_schema", "collect", "compare", "load", "load_schema", "make_mechanism",
+    "plot_answers", "plot_cdf", "plot_estimate", "plot_tree", "simulate",
 ]  # fmt: skip
 
 _HOMES = {
-    "api": ("collect", "simulate"),
+    "engines.api": ("collect", "simulate"),
     "device.codes": ("Attribute", "Schema"),
     "estimates.answers": ("Answers",),
     "estimates.estimate": ("Estimate",),
     "estimates.quantiles": ("Mean", "Quantiles"),
     "mechanisms": ("MECHANISMS", "make_mechanism"),
-    "plots": ("plot_answers", "plot_estimate", "plot_tree"),
+    "plots": ("plot_answers", "plot_cdf", "plot_estimate", "plot_tree"),
     "engines.archive": ("load",),
     "protocol.mechanism": ("Mechanism",),
+    "research.comparison": ("Comparison", "compare"),
     "schema.attributes": ("as_schema", "load_schema"),
     "schema.queries": ("Query",),
     "schema.workloads": ("Workload",),

@@ -12,31 +12,13 @@ import numpy as np
 import pytest
 
 from ahead_ldp.oracles import GRR, ORACLES, OUE, LinearOracle, Oracle, Tally, make_oracle
+from ahead_ldp.testing.oracles import by_devices, in_bulk, simulated
 from tests.reference.reports import all_reports, exact_probability
-from tests.support import LINEAR, PASS, POWER, chi_square, device_reports, moment_errors, repeat_codes
+from tests.support import LINEAR, PASS, POWER, chi_square, moment_errors, repeat_codes
 
 every_oracle = pytest.mark.parametrize("name", ORACLES)
 every_linear = pytest.mark.parametrize("name", LINEAR)
 JOINT = [name for name, kind in ORACLES.items() if kind.joint]
-
-
-# One tally after another, from each path.
-
-
-def simulated(oracle: Oracle, histogram: list[int], times: int) -> list[Tally]:
-    rng = np.random.default_rng(11)
-    return [oracle.simulate(np.array(histogram), rng) for _ in range(times)]
-
-
-def in_bulk(oracle: Oracle, histogram: list[int], times: int) -> list[Tally]:
-    codes = np.tile(repeat_codes(histogram), times)
-    reports = oracle.perturb(codes, np.random.default_rng(12))
-    return [oracle.tally(part) for part in np.split(reports, times)]
-
-
-def by_devices(oracle: Oracle, histogram: list[int], times: int) -> list[Tally]:
-    reports = device_reports(oracle, np.tile(repeat_codes(histogram), times), seed=13)
-    return [oracle.tally(part) for part in np.split(reports, times)]
 
 
 every_path = pytest.mark.parametrize("path", [simulated, in_bulk, by_devices])

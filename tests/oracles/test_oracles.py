@@ -1,6 +1,5 @@
 """The contract of every registered oracle that can be checked without chance. A new one is tested by registering it."""
 
-import dataclasses
 from math import exp, log, sqrt
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ahead_ldp.device import ReportRejected
 from ahead_ldp.device.laws import OLHLaw, OUELaw
 from ahead_ldp.oracles import (
     GRR,
@@ -26,10 +24,12 @@ from ahead_ldp.oracles import (
     olh,
     oracle_of_law,
 )
+from ahead_ldp.testing import OracleContract
+from ahead_ldp.testing.oracles import NO_CODES, NO_HISTOGRAMS, device_accepts
 from tests.reference.counting import olh_support, ones_per_bit
 from tests.reference.expectation_maximisation import expectation_maximisation, square_wave
 from tests.reference.reports import all_reports, exact_probability, openings, public_log_prob, report_moments
-from tests.support import LINEAR, device_reports, examples
+from tests.support import LINEAR, examples
 
 EPSILONS = ["0.01", "0.1", "0.5", "1", "2", "4", "8"]
 
@@ -111,14 +111,6 @@ def test_enumeration_catches_wrong_laws():
 # Reports: which are legal, and what perturb makes.
 
 
-def device_accepts(oracle: Oracle, report: np.ndarray) -> bool:
-    try:
-        oracle.law.check_payload(report.tobytes())
-    except ReportRejected:
-        return False
-    return True
-
-
 @every_oracle
 @examples(60)
 @given(data=st.data(), d=st.sampled_from([2, 3, 7, 8, 9, 13, 16, 100, 256, 257]), epsilon=st.sampled_from(EPSILONS))
@@ -140,19 +132,7 @@ def test_valid_is_what_the_device_could_have_sent(name, data, d, epsilon):
 @every_oracle
 @pytest.mark.parametrize("d", [2, 3, 7, 8, 9, 64, 65, 300])
 def test_perturb_makes_legal_reports_of_the_devices_form(name, d):
-    rng = np.random.default_rng(d)
-    for epsilon in ("0.1", "1", "8"):
-        oracle = make_oracle(name, epsilon, d)
-        codes = np.arange(d).repeat(3)
-        reports = oracle.perturb(codes, rng)
-        assert reports.shape == (codes.size, oracle.report_bytes)
-        assert reports.dtype == np.uint8
-        assert oracle.valid(reports).all()
-        assert all(device_accepts(oracle, r) for r in reports)
-        device = device_reports(oracle, codes, seed=d)
-        assert oracle.valid(device).all()
-        assert np.isfinite(oracle.log_prob(reports, d - 1)).all()
-        assert oracle.perturb(codes[:0], rng).shape == (0, oracle.report_bytes)
+    OracleContract.of(ORACLES[name]).check_reports(d)
 
 
 # Tallies.
@@ -161,18 +141,10 @@ def test_perturb_makes_legal_reports_of_the_devices_form(name, d):
 @every_oracle
 @pytest.mark.parametrize("d", [2, 5, 64, 300])
 def test_tallies_of_parts_add_up_to_the_tally_of_all(name, d):
-    rng = np.random.default_rng(1)
-    oracle = make_oracle(name, 1, d)
-    reports = oracle.perturb(rng.integers(0, d, 700), rng)
-    whole = oracle.tally(reports)
-    parts = [oracle.tally(part) for part in np.split(reports, [0, 254, 255, 511])]
-    assert sum(parts, Tally.empty(oracle.outcomes)) == whole
-    assert whole.n == 700
-    assert whole.counts.dtype == np.int64
-    assert whole.counts.shape == (oracle.outcomes,)
-    assert oracle.tally(reports[:0]) == Tally.empty(oracle.outcomes)
+    OracleContract.of(ORACLES[name]).check_tallies(d)
+    oracle, rng = make_oracle(name, 1, d), np.random.default_rng(1)
     if oracle.outcomes != oracle.d or name == "grr":  # a report is one outcome
-        assert whole.counts.sum() == 700
+        assert oracle.tally(oracle.perturb(rng.integers(0, d, 700), rng)).counts.sum() == 700
 
 
 @pytest.mark.parametrize("rows", [1, 14, 15, 16, 254, 255, 256, 509, 510, 511, 1021])
@@ -394,34 +366,21 @@ def test_epsilon_that_is_none_is_refused(name, epsilon):
 
 
 @every_oracle
-@pytest.mark.parametrize("codes", [[-1], [5], [0, 1, 7], [[0, 1]], [0.5], [float("nan")], [True], ["1"]], ids=repr)
+@pytest.mark.parametrize("codes", NO_CODES, ids=repr)
 def test_codes_outside_are_refused(name, codes):
-    with pytest.raises(ValueError, match=r"expected codes to be a flat array of integers in 0\.\.4"):
-        make_oracle(name, 1, 5).perturb(np.array(codes), np.random.default_rng(0))
+    OracleContract.of(ORACLES[name]).check_bad_codes(codes)
 
 
 @every_oracle
-@pytest.mark.parametrize("histogram", [[1, 2, 3], [1, 2, 3, 4, -1], [[1, 2, 3, 4, 5]], [0.5, 1, 1, 1, 1], []], ids=repr)
+@pytest.mark.parametrize("histogram", NO_HISTOGRAMS, ids=repr)
 def test_histograms_of_another_form_are_refused(name, histogram):
-    with pytest.raises(ValueError, match="expected a histogram of 5 counts >= 0, got"):
-        make_oracle(name, 1, 5).simulate(np.array(histogram), np.random.default_rng(0))
-
-
-@every_oracle
-@pytest.mark.parametrize("code", [-1, 5, 8, 0.5, True])
-def test_log_prob_of_no_code_is_refused(name, code):
-    oracle = make_oracle(name, 1, 5)
-    with pytest.raises(ValueError, match=r"expected code .* 0\.\.4"):
-        oracle.log_prob(oracle.perturb(np.array([0]), np.random.default_rng(0)), code)
+    OracleContract.of(ORACLES[name]).check_bad_histogram(histogram)
 
 
 @every_oracle
 def test_reports_and_tallies_of_another_form_are_refused(name):
+    OracleContract.of(ORACLES[name]).check_bad_reports()
     oracle = make_oracle(name, 1, 20)
-    width = oracle.report_bytes
-    for wrong in (np.zeros((3, width + 1), np.uint8), np.zeros(width, np.uint8), np.zeros((3, width), np.int64)):
-        with pytest.raises(ValueError, match=rf"expected reports of shape \(n, {width}\) and bytes, got"):
-            oracle.tally(wrong)
     read = {"sw": "em", "haar": "contrasts"}.get(name, "estimate")
     with pytest.raises(ValueError, match=f"expected a tally of {oracle.outcomes} counts for {name} on 20 cells"):
         getattr(oracle, read)(Tally.empty(oracle.outcomes + 1))
@@ -463,9 +422,7 @@ def test_tallies_of_two_questions_do_not_add():
 
 @every_oracle
 def test_nothing_of_an_oracle_can_be_changed(name):
-    oracle = make_oracle(name, 1, 5)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        oracle.law = make_oracle(name, 2, 5).law
+    OracleContract.of(ORACLES[name]).check_frozen()
 
 
 def test_the_subset_is_never_everything():

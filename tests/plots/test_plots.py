@@ -1,7 +1,10 @@
 """Pictures: what is drawn is what was estimated, in the user's units, and nothing global is touched."""
 
+import dataclasses
+import pickle
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,9 +12,13 @@ from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
+import ahead_ldp
 from ahead_ldp import plot_answers, plot_estimate, plot_tree, simulate
 from ahead_ldp.estimates.answers import BIAS_NOTE, STRICT_NOTE
 from ahead_ldp.plots import style
+from ahead_ldp.plots.style import new_figure
+from ahead_ldp.research import targets
+from ahead_ldp.research.figures.tradeoffs import plot_tradeoff
 
 COUNTS = np.random.default_rng(1).multinomial(40_000, np.random.default_rng(2).dirichlet(np.full(32, 2.0)))
 SPEC = "pay=integer,0,63999,32"
@@ -210,3 +217,95 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"ahead-ldp\[plot\]"):
         estimate().plot()
+
+
+# Size, style and axes, of every kind of picture.
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """A function for every kind of picture."""
+    rng = np.random.default_rng(1)
+    ages = np.minimum(rng.geometric(0.3, 3000) - 1, 15)
+    one = ahead_ldp.simulate(ages, "age=codes,16", epsilon=2, method="ahead", random_state=1)
+    two = ahead_ldp.simulate(
+        np.stack([ages, ages // 2], 1), ["a=codes,16", "b=codes,8"], epsilon=2, method="ahead", random_state=1
+    )
+    compared = ahead_ldp.compare(ages, "age=codes,16", epsilon=1, methods=["flat", "uni"], repeats=2, queries=5)
+    case = targets.Case(one.schema, 1000, 1.0, "flat")
+    curves = {
+        people: [
+            targets.Forecast(dataclasses.replace(case, users=people, epsilon=e), "flat", {}, {"zipf": 0.1 / e})
+            for e in (1.0, 2.0)
+        ]
+        for people in (1000, 5000)
+    }
+    answers = one.ask("age in 0..3", "age in 4..9")
+    return {
+        "density": partial(ahead_ldp.plot_estimate, one),
+        "cdf": partial(ahead_ldp.plot_cdf, one),
+        "heat map": partial(ahead_ldp.plot_estimate, two),
+        "tree": partial(ahead_ldp.plot_tree, one),
+        "leaves": partial(ahead_ldp.plot_tree, two),
+        "answers": partial(ahead_ldp.plot_answers, answers),
+        "comparison": compared.plot,
+        "plan curve": partial(plot_tradeoff, curves, 0.05),
+    }
+
+
+KINDS = ["density", "cdf", "heat map", "tree", "leaves", "answers", "comparison", "plan curve"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_size_style_and_axes_can_be_given(drawn, kind):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    draw = drawn[kind]
+    small = draw(size=(4.0, 3.0), style={"axes.facecolor": "#ffeedd"})
+    assert small.get_size_inches().tolist() == [4.0, 3.0]
+    assert matplotlib.colors.to_hex(small.axes[0].get_facecolor()) == "#ffeedd"
+    assert dict(matplotlib.rcParams) == before
+    figure = new_figure(9, 4)
+    axes = figure.subplots(1, 2)
+    assert draw(ax=axes[1]) is figure
+    assert not axes[0].has_data()
+    assert axes[1].has_data() or axes[1].collections
+    with pytest.raises(ValueError, match="expected ax or size, got both"):
+        draw(ax=axes[1], size=(4, 3))
+    with pytest.raises(ValueError, match="expected size to be a width and a height in inches, got"):
+        draw(size=(4, 0))
+    with pytest.raises(ValueError, match=r"expected style to be one of matplotlib's, got 'nice'"):
+        draw(style="nice")
+
+
+def test_a_notebook_shows_a_picture_without_pyplot(drawn):
+    assert drawn["density"]()._repr_png_().startswith(b"\x89PNG")
+    pickle.loads(pickle.dumps(drawn["answers"]()))
+
+
+def test_the_curve_is_the_cdf(drawn):
+    line = drawn["cdf"]().axes[0].lines[0]
+    estimate = drawn["cdf"].args[0]
+    np.testing.assert_allclose(line.get_ydata()[1:], 100 * estimate.cdf(errors=False).values)
+    assert line.get_xdata().tolist() == list(range(17))
+    bands = drawn["cdf"]().axes[0].collections
+    assert [band.get_label() for band in bands] == ["simultaneous", "95 % interval"]
+
+
+def test_the_plan_curve_has_plain_numbers(drawn):
+    figure = drawn["plan curve"]()
+    figure.draw_without_rendering()
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels(which="both")]
+    assert {"5", "10"} <= set(labels) <= {"", "1", "2", "5", "10", "20", "50", "100"}
+
+
+def test_a_comparison_has_a_row_for_each_method_and_says_the_verdict(drawn):
+    ax = drawn["comparison"]().axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["flat (least error)", "uni (worse)"]
+    comparison = drawn["comparison"].__self__
+    assert "<td>uni</td>" in comparison._repr_html_()
+    assert "flat" in comparison.table().splitlines()[3]
+    assert comparison.others[0].ratio == pytest.approx(
+        np.mean(comparison.errors["uni"]) / np.mean(comparison.errors["flat"])
+    )

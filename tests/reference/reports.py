@@ -6,27 +6,14 @@ from math import log
 
 import numpy as np
 
-from ahead_ldp.device import ReportRejected
 from ahead_ldp.device.laws import HaarLaw, HRRLaw, OLHLaw
 from ahead_ldp.oracles import LinearOracle, Oracle
+from ahead_ldp.testing.oracles import all_reports
 from tests.device.closed_form import CLOSED_FORMS, COEFFICIENTS, hrr_order
 
+__all__ = ["all_reports", "exact_probability", "openings", "public_log_prob", "report_moments"]
+
 PRIME = 2**31 - 1
-
-
-def all_reports(oracle: Oracle, opening: bytes = b"") -> np.ndarray:
-    """Every report that the device's check accepts, with these first bytes."""
-    rest = oracle.report_bytes - len(opening)
-    assert rest <= 2, "for few cells"
-    found = []
-    for tail in product(range(256), repeat=rest):
-        payload = opening + bytes(tail)
-        try:
-            oracle.law.check_payload(payload)
-        except ReportRejected:
-            continue
-        found.append(payload)
-    return np.frombuffer(b"".join(found), np.uint8).reshape(-1, oracle.report_bytes)
 
 
 def openings(oracle: Oracle) -> list[bytes]:

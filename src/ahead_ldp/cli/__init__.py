@@ -24,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign still gets the numbers
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if "" not in sys.path:
+        sys.path.append("")  # a method in the folder where the command is given: --method mine:Half
     try:
         code = app(args=words or ["--help"], prog_name="ahead", standalone_mode=False)
         sys.stdout.flush()

@@ -29,6 +29,7 @@ COMMANDS = {  # by name, in the order of the help: the file that each is in
     "reproduce": "reproduce",
     "compare": "compare",
     "datasets": "lists",
+    "new-method": "new_method",
     "start": "batch",
     "perturb": "batch",
     "tally": "batch",
@@ -63,7 +64,7 @@ class _Program(TyperGroup):
 
 def _from_file(name: str) -> Any:  # a function, or a group of them
     with later.put_off():
-        return getattr(later.real(f"ahead_ldp.cli.{COMMANDS[name]}"), name)
+        return getattr(later.real(f"ahead_ldp.cli.{COMMANDS[name]}"), name.replace("-", "_"))
 
 
 app = typer.Typer(

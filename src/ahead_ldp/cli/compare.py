@@ -11,6 +11,7 @@ from ahead_ldp.cli import inputs, options, printing
 from ahead_ldp.cli.options import File, Text, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import progress
+from ahead_ldp.research import contrasts
 from ahead_ldp.research import datasets as catalogue
 from ahead_ldp.research.experiments import comparing, journal, results, running
 from ahead_ldp.research.experiments import plan as plans
@@ -36,7 +37,8 @@ def compare(
     """Compare methods on your own data, and recommend one.
 
     The recommendation comes from the measurements, for every number of
-    people and epsilon, and names all methods that are as good.
+    people and epsilon. For every other method it says whether it is worse,
+    as good, or not decided by these repetitions, and why.
     """
     options.at_least(2, repeats=repeats)
     options.at_least(1, random=random)
@@ -108,10 +110,7 @@ def _record(
         for line in panel.lines
         for p in line.points
     ]
-    recommended = [
-        {"users": a.n, "epsilon": a.epsilon, "use": a.method, "as_good": list(a.as_good), "text": a.text}
-        for a in advice
-    ]
+    recommended = [a.record() for a in advice]
     return {"results": results, "recommendations": recommended, "overall": comparing.overall(advice)}
 
 
@@ -125,6 +124,10 @@ def _text(
         ]
         yield Table(f"{panel.title}: MSE ± 95 %", head, rows)
         yield ""
-    yield from (a.text for a in advice)
+    for a in advice:
+        yield a.text
+        yield from (f"  {reason}" for reason in a.reasons)
     if len(advice) > 1:
         yield comparing.overall(advice)
+    if advice[0].contrasts:
+        yield contrasts.explanation(len(advice[0].means), figure.cells[0].repeats)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import ahead_ldp
+from ahead_ldp import mechanisms
 from ahead_ldp.cli import drawing, inputs, sampletown
 from ahead_ldp.cli.options import Text, flag, option
 from ahead_ldp.cli.remote import Remote
@@ -70,7 +71,8 @@ def demo(
         operator, analyst = (
             Remote(server.url, server.service.add_token(role, role)) for role in ("operator", "analyst")
         )
-        draft = sampletown.draft(people, private, method, enrolment)
+        chosen = None if method is None else mechanisms.known_method(method)
+        draft = sampletown.draft(people, private, chosen, enrolment)
         name, estimate = _collect(operator, analyst, draft, salaries)
         _print_answers(estimate, salaries, out)
         print(f"\n{YOUR_OWN}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import ahead_ldp
 from ahead_ldp import mechanisms, oracles
+from ahead_ldp.cli import printing
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.protocol import session as sessions
 from ahead_ldp.research import datasets as catalogue
@@ -17,7 +18,10 @@ REFERENCE = "value=codes,256"  # the schema that waves are counted on
 
 def methods() -> Shown:
     """List every method: attributes, waves, source."""
-    listed = [_method(name) for name in mechanisms.MECHANISMS]
+    working, broken = mechanisms.MECHANISMS.working()
+    for reason in broken.values():
+        printing.note(f"left out: {reason}")
+    listed = [_method(name) for name in working]
     rows = [
         [
             m["method"],

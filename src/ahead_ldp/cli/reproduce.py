@@ -11,7 +11,7 @@ from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import Texts, argument, at_least, check_engine, flag, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import progress
-from ahead_ldp.research.experiments import journal, paper, results, running
+from ahead_ldp.research.experiments import journal, paper, results
 from ahead_ldp.research.experiments import plan as plans
 from ahead_ldp.research.figures import reproduction
 
@@ -36,7 +36,7 @@ def reproduce(
     at_least(1, jobs=workers)
     check_engine(engine)
     planned = reproduction.plan_of(scale, wanted)
-    _say_how_long(planned, out, workers)
+    _say_how_long(planned, out, scale, wanted, workers)
     if plan:
         return _shown_plan(planned)
     with progress.Bar("reproducing, CPU-s") as bar:
@@ -50,13 +50,15 @@ def reproduce(
     return _shown(done)
 
 
-def _say_how_long(figures: Sequence[plans.Figure], out: Path, workers: int) -> None:
+def _say_how_long(
+    figures: Sequence[plans.Figure], out: Path, scale: paper.Sizes, wanted: Sequence[str], workers: int
+) -> None:
     cells = plans.all_cells(figures)
     done = journal.read(out / reproduction.JOURNAL)
     left = [cell for cell in cells if cell.key not in done]
-    cpu_s = running.estimate(left)
+    cpu_s, wall_s = reproduction.estimate(scale, wanted, left, workers)
     before = f"{len(cells):,} cells, {len(cells) - len(left):,} of them done before"
-    each = f"{_minutes(cpu_s / workers)} with {workers} job{'s' if workers > 1 else ''}"
+    each = f"{_minutes(wall_s)} with {workers} job{'s' if workers > 1 else ''}"
     printing.note(f"{before}; about {_minutes(cpu_s)} of processor time, {each}")
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import ahead_ldp
-from ahead_ldp import api
 from ahead_ldp.cli import drawing, inputs
 from ahead_ldp.cli.options import (
     Declared,
@@ -24,7 +23,7 @@ from ahead_ldp.cli.options import (
 )
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.device import epsilon as declared_epsilon
-from ahead_ldp.engines import progress
+from ahead_ldp.engines import api, progress
 from ahead_ldp.engines import runs as stored
 from ahead_ldp.research import evaluation
 

@@ -1,6 +1,7 @@
 """The methods: a folder per family with everything that only it uses, and this registry.
 
-A new method is one file in a family's folder and one line below. The contract tests then run over it.
+A new method is one file in a family's folder and one line below. The contract tests then run over it. Other packages
+bring theirs by an entry point of the group ``ahead_ldp.mechanisms`` (docs/own-method.md).
 
 A method that asks something else, or makes something else of the same tallies, is a new version of it (decision 015):
 its class takes the name, and the class that it replaces goes to ``EARLIER``, where recorded campaigns find it.
@@ -43,6 +44,8 @@ MECHANISMS: Registry[Mechanism] = Registry(
         "fused": f"{_HERE}.fused.fused:Fused",
         "adaptive": f"{_HERE}.adaptive.adaptive:Adaptive",
     },
+    group="ahead_ldp.mechanisms",
+    kind=Mechanism,
 )
 
 
@@ -63,6 +66,9 @@ class UnknownVersion(ValueError):
 
 def versions(name: str) -> dict[tuple[int, int], type[Mechanism]]:
     """Every class of a method that can be run, by the version of its questions and that of its estimate."""
+    if name not in MECHANISMS:
+        known = ", ".join(MECHANISMS)
+        raise UnknownVersion(f"expected method to be one of {known}, got {name!r}: install the package that brings it")
     kept = [MECHANISMS.find(name), *(EARLIER[key] for key in EARLIER if key.partition("/")[0] == name)]
     return {(cls.version, cls.estimate_version): cls for cls in reversed(kept)}
 
@@ -103,14 +109,14 @@ def default_method(schema: Schema, paper: bool = False) -> str:
 
 
 def make_mechanism(
-    method: str | Mechanism | None,
+    method: str | type[Mechanism] | Mechanism | None,
     schema: Declared,
     epsilon: Epsilon | None = None,
     users: int | None = None,
     paper: bool = False,
     **choices: Any,
 ) -> Mechanism:
-    """The method of this name with its choices, or the given one, if it takes these attributes and this epsilon.
+    """The method of this name or class with its choices, or the given one, if it takes these attributes and epsilon.
 
     It is for something new: what is on record comes back by `mechanism_from_record`, with any epsilon.
 
@@ -120,8 +126,7 @@ def make_mechanism(
     declared = as_schema(schema)
     if isinstance(method, Mechanism):
         return _given(method, declared, epsilon, {**choices, **({"paper": True} if paper else {})})
-    name = default_method(declared, paper) if method is None else method
-    cls = MECHANISMS.find(name)
+    cls = class_of(default_method(declared, paper) if method is None else method)
     _check_attributes(cls, declared)
     if epsilon is None:
         raise ValueError("expected epsilon > 0, got none")
@@ -129,13 +134,28 @@ def make_mechanism(
     fields = {f.name for f in dataclasses.fields(cls)} - {"epsilon"}
     if unknown := sorted(set(choices) - fields):
         known = ", ".join(sorted(fields)) or "none"
-        raise ValueError(f"expected choices of the method {name} among {known}, got {', '.join(unknown)}")
+        raise ValueError(f"expected choices of the method {cls.name} among {known}, got {', '.join(unknown)}")
     if users is not None and "users" in fields:
         choices.setdefault("users", users)
     make: Any = getattr(cls, "paper", None) if paper else None
     if make is None:
         return cls(epsilon=epsilon, **choices)
     return dataclasses.replace(make(epsilon=epsilon), **choices)
+
+
+def class_of(method: str | type[Mechanism]) -> type[Mechanism]:
+    """The class of a method: of its registered name, or the class itself."""
+    given: object = method  # callers without types may pass anything
+    if isinstance(given, str):
+        return MECHANISMS.find(given)
+    if isinstance(given, type) and issubclass(given, Mechanism):
+        return given
+    raise ValueError(f"expected method to be a name, a class of Mechanism or an instance, got {method!r}")
+
+
+def known_method(text: str) -> str:
+    """The registered name behind a caller's text: a name, or ``package.module:Class``, which is then registered."""
+    return MECHANISMS.register(text) if ":" in text and text not in MECHANISMS else text
 
 
 def _given(method: Mechanism, schema: Schema, epsilon: Epsilon | None, choices: dict[str, Any]) -> Mechanism:

@@ -1,6 +1,7 @@
 """Frequency oracles: how a group of people reports on a partition, and how the reports are read.
 
-A new oracle is one file and one line in ``ORACLES``. The contract tests then run over it.
+A new oracle is one file and one line in ``ORACLES``. The contract tests then run over it. Other packages bring theirs
+by an entry point of the group ``ahead_ldp.oracles`` (docs/own-method.md).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from ahead_ldp.device.laws import Law, law_from_record
+from ahead_ldp.device.laws import LAWS, Law, law_from_record
 from ahead_ldp.oracles.base import LinearOracle, Moments, Oracle, SupportOracle
 from ahead_ldp.oracles.grr import GRR
 from ahead_ldp.oracles.haar import Haar
@@ -30,8 +31,20 @@ __all__ = [
 
 Epsilon = float | str | Fraction
 
+
+class _Oracles(Registry[Oracle]):
+    """Oracles by name. Where one is known, so is its law: this process then reads and makes its reports.
+
+    A person's device does not look here. It answers only the laws that it has itself.
+    """
+
+    def loaded(self, entry: type[Oracle]) -> None:
+        """Let the oracle's law be read from questions."""
+        LAWS.setdefault(entry.law_type.name, entry.law_type)
+
+
 _HERE = "ahead_ldp.oracles"
-ORACLES: Registry[Oracle] = Registry(
+ORACLES: Registry[Oracle] = _Oracles(
     "oracle",
     {
         "grr": f"{_HERE}.grr:GRR",
@@ -43,6 +56,8 @@ ORACLES: Registry[Oracle] = Registry(
         "sw": f"{_HERE}.sw:SW",
         "haar": f"{_HERE}.haar:Haar",
     },
+    group="ahead_ldp.oracles",
+    kind=Oracle,
 )
 UNBIASED = ("grr", "oue", "olh", "ss", "hrr", "sue")  # those to choose the least variance from
 _TIE = 1.001  # variances within a thousandth are taken as equal: the shorter report decides

@@ -1,7 +1,10 @@
-"""Pictures of estimates and answers. Every function returns a matplotlib Figure and touches no global state."""
+"""Pictures of estimates and answers. Every function returns a matplotlib Figure and touches no global state.
+
+All of them take ``ax`` (draw there), ``size`` (in inches) and ``style`` (one of matplotlib's, by name or as settings).
+"""
 
 from ahead_ldp.plots.decompositions import plot_tree
-from ahead_ldp.plots.densities import plot_estimate
+from ahead_ldp.plots.densities import plot_cdf, plot_estimate
 from ahead_ldp.plots.intervals import plot_answers
 
-__all__ = ["plot_answers", "plot_estimate", "plot_tree"]
+__all__ = ["plot_answers", "plot_cdf", "plot_estimate", "plot_tree"]

@@ -13,7 +13,7 @@ from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
 from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.plots.densities import draw_density, draw_heat, joint_shares
-from ahead_ldp.plots.style import HEAT, VERMILLION, dress, footnote, new_figure, on_axis, title_of
+from ahead_ldp.plots.style import HEAT, VERMILLION, Size, Style, canvas, dress, footnote, head, on_axis, title_of
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.units import buckets
 
@@ -23,28 +23,42 @@ if TYPE_CHECKING:
 
 
 def plot_tree(
-    estimate: Estimate, truth: ArrayLike | None = None, level: float = 0.95, kind: Kind | None = None
+    estimate: Estimate,
+    truth: ArrayLike | None = None,
+    level: float = 0.95,
+    kind: Kind | None = None,
+    ax: Axes | None = None,
+    size: Size | None = None,
+    style: Style | None = None,
 ) -> Figure:
     """The decomposition of one attribute under its density, level by level, or the leaves of two on a heat map.
 
-    Where leaves are narrow the method looked closely; where they are wide it saw little to divide.
+    Where leaves are narrow the method looked closely; where they are wide it saw little to divide. With ``ax`` the
+    levels of one attribute are drawn there without the density. ``size`` is in inches, ``style`` one of matplotlib's.
     """
     schema = estimate.schema
     if not isinstance(estimate, TreeEstimate) or len(schema.attributes) > 2:
         got = f"{type(estimate).__name__} of {len(schema.attributes)} attributes"
         raise ValueError(f"expected an estimate that is a tree over one or two attributes, got {got}")
     if len(schema.attributes) == 2:
-        return _leaves_on_heat(estimate)
-    figure = new_figure(7.2, 5.4)
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    answers = draw_density(above, estimate, schema.attributes[0], truth, level, kind)
-    above.set_title(title_of(estimate), loc="right", fontsize="small")
-    above.set_xlabel("")
-    mesh = _draw_levels(below, estimate)
-    bar = figure.colorbar(mesh, ax=[above, below], label="people in a node, %", pad=0.01, aspect=35)
-    bar.ax.yaxis.set_major_formatter("{x:g}")
-    footnote(figure, answers, level, kind)
+        with canvas(ax, (6.2, 5.0), size, style) as figure:
+            return _leaves_on_heat(figure, estimate, ax)
+    with canvas(ax, (7.2, 5.4), size, style) as figure:
+        if ax is not None:
+            _bar(figure, _draw_levels(ax, estimate), [ax])
+            return figure
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+        answers = draw_density(above, estimate, schema.attributes[0], truth, level, kind)
+        head(above, estimate)
+        above.set_xlabel("")
+        _bar(figure, _draw_levels(below, estimate), [above, below])
+        footnote(figure, answers, level, kind)
     return figure
+
+
+def _bar(figure: Figure, mesh: Any, axes: list[Axes]) -> None:
+    bar = figure.colorbar(mesh, ax=axes, label="people in a node, %", pad=0.01, aspect=35)
+    bar.ax.yaxis.set_major_formatter("{x:g}")
 
 
 def _draw_levels(ax: Axes, estimate: TreeEstimate) -> Any:
@@ -72,12 +86,11 @@ def _draw_levels(ax: Axes, estimate: TreeEstimate) -> Any:
     return bars
 
 
-def _leaves_on_heat(estimate: TreeEstimate) -> Figure:
+def _leaves_on_heat(figure: Figure, estimate: TreeEstimate, given: Axes | None) -> Figure:
     from matplotlib.collections import PolyCollection
 
     tree, chosen = estimate.tree, list(estimate.schema.attributes)
-    figure = new_figure(6.2, 5.0)
-    ax = figure.add_subplot()
+    ax = figure.add_subplot() if given is None else given
     ends, picture = joint_shares(estimate, chosen)
     mesh = draw_heat(ax, chosen, ends, picture)
     (left, right), (low, high) = (_sides(a, tree, i) for i, a in enumerate(chosen))
@@ -88,7 +101,8 @@ def _leaves_on_heat(estimate: TreeEstimate) -> Figure:
     ax.set_title(title_of(estimate), fontsize="small")
     figure.colorbar(mesh, ax=ax, label="people, % per cell", pad=0.02)
     footnote_text = f"lines: the {leaves.size:,} leaves of the decomposition; density is even inside each"
-    figure.supxlabel(footnote_text, fontsize="x-small", color="0.35", x=0.01, ha="left")
+    if given is None:
+        figure.supxlabel(footnote_text, fontsize="x-small", color="0.35", x=0.01, ha="left")
     return figure
 
 

@@ -18,12 +18,14 @@ from ahead_ldp.plots.style import (
     SIMULTANEOUS,
     SKY,
     VERMILLION,
+    Size,
+    Style,
+    canvas,
     dress,
-    figure_of,
     footnote,
+    head,
     legend_above,
     marked,
-    new_figure,
     on_axis,
     shares,
     title_of,
@@ -47,26 +49,81 @@ def plot_estimate(
     ax: Axes | None = None,
     level: float = 0.95,
     kind: Kind | None = None,
+    size: Size | None = None,
+    style: Style | None = None,
 ) -> Figure:
     """One attribute as a density with its intervals, or two as a heat map; the true counts beside it if given.
 
     Of two bands the inner one holds for each bin, the outer one for all bins at once (``Answers.interval``). Strict
     ones are drawn for at most 48 bins; ``kind`` "model" draws the narrower ones that rest on an assumption.
     ``truth`` are counts or shares of every code. With ``ax`` it is drawn there, a heat map then without the truth.
+    ``size`` is in inches, ``style`` one of matplotlib's.
     """
     names = attributes or estimate.schema.names
     if len(names) not in (1, 2):
         raise ValueError(f"expected one or two attributes among {', '.join(estimate.schema.names)}, got {len(names)}")
     chosen = [estimate.schema.attributes[estimate.schema.index(name)] for name in names]
     if len(chosen) == 2:
-        return _heat_maps(estimate, chosen, truth, ax)
-    figure = new_figure() if ax is None else figure_of(ax)
-    drawn = figure.add_subplot() if ax is None else ax
-    answers = draw_density(drawn, estimate, chosen[0], truth, level, kind)
-    drawn.set_title(title_of(estimate), loc="right", fontsize="small")
-    if ax is None:
-        footnote(figure, answers, level, kind)
+        panels = 2 if truth is not None and ax is None else 1
+        with canvas(ax, (5.4 * panels, 4.4), size, style) as figure:
+            return _heat_maps(figure, estimate, chosen, truth, ax)
+    with canvas(ax, (7.0, 4.0), size, style) as figure:
+        drawn = figure.add_subplot() if ax is None else ax
+        answers = draw_density(drawn, estimate, chosen[0], truth, level, kind)
+        head(drawn, estimate)
+        if ax is None:
+            footnote(figure, answers, level, kind)
     return figure
+
+
+def plot_cdf(
+    estimate: Estimate,
+    attribute: str | None = None,
+    *,
+    truth: ArrayLike | None = None,
+    ax: Axes | None = None,
+    level: float = 0.95,
+    kind: Kind | None = None,
+    size: Size | None = None,
+    style: Style | None = None,
+) -> Figure:
+    """The share of people with a value up to each point, with its intervals.
+
+    The rest is as for `plot_estimate`.
+    """
+    name = estimate.schema.names[0] if attribute is None and len(estimate.schema.names) == 1 else attribute
+    curve = estimate.cdf(name, _MOST_BINS, errors=False)
+    a = estimate.schema.attributes[estimate.schema.index(str(name))]
+    with canvas(ax, (7.0, 4.0), size, style) as figure:
+        drawn = figure.add_subplot() if ax is None else ax
+        answers = estimate.cdf(name, min(a.ordered_size, _MOST_BANDS))
+        places = _ends(a, len(answers))
+        for simultaneous, alpha, label in ((True, 0.25, SIMULTANEOUS), (False, 0.45, f"{100 * level:g} % interval")):
+            low, high = (np.append(0.0, 100 * end) for end in answers.interval(level, simultaneous, kind))
+            drawn.fill_between(places, low, high, color=SKY, alpha=alpha, linewidth=0, label=label)
+        drawn.plot(
+            _ends(a, len(curve)), np.append(0.0, 100 * curve.values), color=BLUE, linewidth=1.6, label="estimate"
+        )
+        if truth is not None:
+            true = np.append(0.0, 100 * np.cumsum(shares(truth, (a.size,))[: a.ordered_size]))
+            drawn.plot(_ends(a, a.ordered_size), true, color=BLACK, linewidth=1.0, linestyle="--", label="truth")
+        drawn.set_xlim(places[0], places[-1])
+        drawn.set_ylim(0.0, 100.0)
+        drawn.set_yticks([0, 25, 50, 75, 100])
+        drawn.grid(axis="y", color="0.5", alpha=0.2)
+        dress(drawn.xaxis, a)
+        drawn.set_ylabel("people up to here, %")
+        drawn.spines[["top", "right"]].set_visible(False)
+        legend_above(drawn)
+        head(drawn, estimate)
+        if ax is None:
+            footnote(figure, answers, level, kind)
+    return figure
+
+
+def _ends(a: Attribute, points: int) -> Floats:
+    """Where the domain begins and where each of so many blocks of codes ends, on the axis."""
+    return bin_borders(a, blocks(a.ordered_size, points))
 
 
 def draw_density(
@@ -154,9 +211,10 @@ def _heights(a: Attribute, borders: Floats) -> tuple[Any, str]:
     return (100.0 if np.ptp(widths) <= 1e-6 * typical else 100.0 * typical / widths), what
 
 
-def _heat_maps(estimate: Estimate, chosen: list[Attribute], truth: ArrayLike | None, ax: Axes | None) -> Figure:
+def _heat_maps(
+    figure: Figure, estimate: Estimate, chosen: list[Attribute], truth: ArrayLike | None, ax: Axes | None
+) -> Figure:
     panels = 2 if truth is not None and ax is None else 1
-    figure = new_figure(5.4 * panels, 4.4) if ax is None else figure_of(ax)
     axes = [ax] if ax is not None else list(figure.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0])
     ends, estimated = joint_shares(estimate, chosen)
     pictures = [estimated]

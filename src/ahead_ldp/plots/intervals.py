@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ahead_ldp.estimates.answers import Answers, Kind
-from ahead_ldp.plots.style import BLUE, SIMULTANEOUS, VERMILLION, figure_of, footnote, legend_above, marked, new_figure
+from ahead_ldp.plots.style import BLUE, SIMULTANEOUS, VERMILLION, Size, Style, canvas, footnote, legend_above, marked
 from ahead_ldp.schema.arrays import Floats
 
 if TYPE_CHECKING:
@@ -22,41 +22,46 @@ def plot_answers(
     ax: Axes | None = None,
     level: float = 0.95,
     kind: Kind | None = None,
+    size: Size | None = None,
+    style: Style | None = None,
 ) -> Figure:
     """A row for each answer: the estimate, its interval, and the true share if given; ``*`` as in a table.
 
     The thick line is the pointwise interval, the thin one is part of intervals that all hold at once. ``kind``
-    "model" draws the narrower intervals that rest on an assumption, which stands below.
+    "model" draws the narrower intervals that rest on an assumption, which stands below. ``size`` is in inches,
+    ``style`` one of matplotlib's.
     """
     n = len(answers)
-    figure = new_figure(7.0, 1.4 + 0.32 * n) if ax is None else figure_of(ax)
-    drawn = figure.add_subplot() if ax is None else ax
-    values, marks = 100 * answers.values.reshape(-1), marked(answers, kind).reshape(-1)
-    rows = np.arange(n)
-    own = _sides(answers, level, False, kind)
-    drawn.errorbar(
-        values, rows, xerr=own, fmt="o", color=BLUE, elinewidth=2.5, capsize=3, markersize=5,
-        label=f"estimate, {100 * level:g} % interval{'*' * bool(marks.any())}",
-    )  # fmt: skip
-    if n > 1:
-        sides = _sides(answers, level, True, kind)
-        drawn.errorbar(values, rows, xerr=sides, fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2, label=SIMULTANEOUS)
-    if truth is not None:
-        true = np.asarray(truth, float).reshape(-1)
-        if true.size != n:
-            raise ValueError(f"expected truth for {n} answers, got {true.size}")
-        drawn.plot(100 * true, rows, "D", color=VERMILLION, fillstyle="none", markersize=8, zorder=3, label="truth")
-    drawn.set_yticks(rows, [name + "*" * bool(mark) for name, mark in zip(_names(answers), marks, strict=True)])
-    drawn.set_ylim(n - 0.5, -0.5)
-    drawn.set_xlim(left=0.0)
-    drawn.set_xlabel("people, %")
-    drawn.grid(axis="x", color="0.9")
-    drawn.set_axisbelow(True)
-    drawn.spines[["top", "right"]].set_visible(False)
-    legend_above(drawn)
-    if ax is None:
-        footnote(figure, answers, level, kind)
-    return figure
+    with canvas(ax, (7.0, 1.4 + 0.32 * n), size, style) as figure:
+        drawn = figure.add_subplot() if ax is None else ax
+        values, marks = 100 * answers.values.reshape(-1), marked(answers, kind).reshape(-1)
+        rows = np.arange(n)
+        own = _sides(answers, level, False, kind)
+        drawn.errorbar(
+            values, rows, xerr=own, fmt="o", color=BLUE, elinewidth=2.5, capsize=3, markersize=5,
+            label=f"estimate, {100 * level:g} % interval{'*' * bool(marks.any())}",
+        )  # fmt: skip
+        if n > 1:
+            sides = _sides(answers, level, True, kind)
+            drawn.errorbar(
+                values, rows, xerr=sides, fmt="none", ecolor=BLUE, elinewidth=0.8, capsize=2, label=SIMULTANEOUS
+            )
+        if truth is not None:
+            true = np.asarray(truth, float).reshape(-1)
+            if true.size != n:
+                raise ValueError(f"expected truth for {n} answers, got {true.size}")
+            drawn.plot(100 * true, rows, "D", color=VERMILLION, fillstyle="none", markersize=8, zorder=3, label="truth")
+        drawn.set_yticks(rows, [name + "*" * bool(mark) for name, mark in zip(_names(answers), marks, strict=True)])
+        drawn.set_ylim(n - 0.5, -0.5)
+        drawn.set_xlim(left=0.0)
+        drawn.set_xlabel("people, %")
+        drawn.grid(axis="x", color="0.5", alpha=0.2)
+        drawn.set_axisbelow(True)
+        drawn.spines[["top", "right"]].set_visible(False)
+        legend_above(drawn)
+        if ax is None:
+            footnote(figure, answers, level, kind)
+        return figure
 
 
 def _sides(answers: Answers, level: float, simultaneous: bool, kind: Kind | None) -> Floats:  # -> (2, n)

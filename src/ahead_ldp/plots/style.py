@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from io import BytesIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +30,10 @@ HEAT = "cividis"  # perceptually even, and the same for most kinds of colour vis
 
 SIMULTANEOUS = "simultaneous"  # what a legend calls intervals that all hold at once
 _MOST_TICKS = 24
-_LETTERS = 118  # of a line below a picture
+_LETTERS = 118 / 7.0  # of a line below a picture, for every inch of it
+
+Size = tuple[float, float]  # width and height of a picture, in inches
+Style = str | dict[str, Any] | list[str | dict[str, Any]]  # whatever `matplotlib.style.context` takes
 
 
 def new_figure(width: float = 7.0, height: float = 4.0) -> Figure:
@@ -34,7 +42,43 @@ def new_figure(width: float = 7.0, height: float = 4.0) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("pictures need matplotlib: pip install 'ahead-ldp[plot]'") from None
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    setattr(figure, "_repr_png_", partial(_png, figure))  # noqa: B010 - a notebook shows it, with or without pyplot
+    return figure
+
+
+def _png(figure: Figure) -> bytes:
+    """The picture as a notebook shows it."""
+    file = BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
+
+
+@contextmanager
+def canvas(ax: Axes | None, default: Size, size: Size | None = None, style: Style | None = None) -> Iterator[Figure]:
+    """The figure to draw on: that of ``ax``, or a new one of this size; what is drawn meanwhile has this style."""
+    if ax is not None and size is not None:
+        raise ValueError("expected ax or size, got both: given axes have a size of their own")
+    sides = () if size is None else tuple(map(float, size))
+    if size is not None and not (len(sides) == 2 and min(sides) > 0):
+        raise ValueError(f"expected size to be a width and a height in inches, got {size!r}")
+    new_figure()  # says what to install where matplotlib is missing
+    with contextlib.nullcontext() if style is None else _styled(style):
+        yield new_figure(*(default if size is None else size)) if ax is None else figure_of(ax)
+
+
+@contextmanager
+def _styled(style: Style) -> Iterator[None]:
+    """The style, or a ValueError that names it."""
+    from matplotlib import rc_context
+    from matplotlib import style as styles
+
+    with rc_context():
+        try:
+            styles.use(style)
+        except (OSError, KeyError, ValueError) as error:
+            raise ValueError(f"expected style to be one of matplotlib's, got {style!r}: {error}") from None
+        yield
 
 
 def figure_of(ax: Axes) -> Figure:
@@ -73,6 +117,11 @@ def title_of(estimate: Estimate) -> str:
     return "" if p is None else f"{p.method}, ε = {p.epsilon}, {p.people:,} people"
 
 
+def head(ax: Axes, estimate: Estimate) -> None:
+    """Method, epsilon and people over the axes: to the right, above a legend where there is one."""
+    ax.set_title(title_of(estimate), loc="right", fontsize="small", pad=22 if ax.get_legend() else None)
+
+
 def legend_above(ax: Axes) -> None:
     """A legend over the axes, where it covers nothing."""
     handles, _ = ax.get_legend_handles_labels()
@@ -85,9 +134,10 @@ def legend_above(ax: Axes) -> None:
 
 def footnote(figure: Figure, answers: Answers, level: float = 0.95, kind: Kind | None = None) -> None:
     """Say below the picture what the intervals are and what they leave out."""
-    lines = [line for note in answers.notes(level, kind) for line in wrap(note, _LETTERS)]
+    letters = int(_LETTERS * figure.get_figwidth())
+    lines = [line for note in answers.notes(level, kind) for line in wrap(note, letters)]
     if lines:
-        figure.supxlabel("\n".join(lines), fontsize="x-small", color="0.35", x=0.01, ha="left")
+        figure.supxlabel("\n".join(lines), fontsize="x-small", color="0.45", x=0.01, ha="left")
 
 
 def marked(answers: Answers, kind: Kind | None) -> Bools:

@@ -23,11 +23,13 @@ from numpy.typing import ArrayLike
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.engines.simulation import Population, is_counted, run_simulation
-from ahead_ldp.mechanisms import MECHANISMS, Epsilon, default_method, make_mechanism
+from ahead_ldp.mechanisms import Epsilon, class_of, default_method, known_method, make_mechanism
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import Workload, true_answers, true_answers_from_records
+
+SETTINGS = ("default", "paper", "strong")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,7 @@ def measure(
     seed: int,
     settings: str = "default",
     progress: Callable[[], None] | None = None,
+    memory: bool = True,
 ) -> Score:
     """Repeat, and once more for the memory (with the first repetition's seed). ``progress`` is called after each."""
     if repeats < 1:
@@ -191,8 +194,8 @@ def measure(
         trials.append(run_trial(task, mechanism, trial_rng(seed, mechanism.name, mechanism.epsilon, repetition)))
         if progress:
             progress()
-    memory = peak_memory(task, mechanism, trial_rng(seed, mechanism.name, mechanism.epsilon, 0))
-    return Score(mechanism.name, settings, epsilon_text(mechanism.epsilon), tuple(trials), memory, seed)
+    peak = peak_memory(task, mechanism, trial_rng(seed, mechanism.name, mechanism.epsilon, 0)) if memory else 0
+    return Score(mechanism.name, settings, epsilon_text(mechanism.epsilon), tuple(trials), peak, seed)
 
 
 def people_of(codes: ArrayLike, sizes: Sequence[int]) -> Population:
@@ -202,22 +205,23 @@ def people_of(codes: ArrayLike, sizes: Sequence[int]) -> Population:
 
 
 def choose(
-    method: str | None, schema: Schema, epsilon: Epsilon, users: int, settings: str = "default"
+    method: str | type[Mechanism] | None, schema: Schema, epsilon: Epsilon, users: int, settings: str = "default"
 ) -> tuple[Mechanism, str]:
     """The method with one of its settings, and which one it is: "default" where it has none of that name.
 
-    "paper" are the settings of the method's own paper, "strong" the best published or found ones.
+    The method is a class, a registered name, or the ``package.module:Class`` of a caller's own. "paper" are the
+    settings of the method's own paper, "strong" the best published or found ones.
     """
-    if settings not in ("default", "paper", "strong"):
+    if settings not in SETTINGS:
         raise ValueError(f"expected settings to be default, paper or strong, got {settings!r}")
     if users < 1:
         raise ValueError(f"expected users >= 1, got {users}")
-    name = default_method(schema, settings == "paper") if method is None else method
-    preset = getattr(MECHANISMS.find(name), settings, None)
+    named = default_method(schema, settings == "paper") if method is None else method
+    cls = class_of(known_method(named) if isinstance(named, str) else named)
+    preset = getattr(cls, settings, None)
     if settings != "strong" or preset is None:
-        return make_mechanism(
-            name, schema, epsilon, users, paper=settings == "paper"
-        ), settings if preset else "default"
+        mechanism = make_mechanism(cls, schema, epsilon, users, paper=settings == "paper")
+        return mechanism, settings if preset else "default"
     epsilon_text(epsilon)
     known = inspect.signature(preset).parameters
     given = {key: value for key, value in {"epsilon": epsilon, "users": users}.items() if key in known}

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
 from ahead_ldp.cli import main
-from ahead_ldp.research.experiments.comparing import comparison, fitting, overall, recommend
+from ahead_ldp.research.contrasts import NEAR, contrasts
+from ahead_ldp.research.experiments.comparing import Recommendation, comparison, fitting, overall, recommend
 from ahead_ldp.research.experiments.journal import Outcome
 from ahead_ldp.research.experiments.plan import Data
 from ahead_ldp.research.experiments.results import Measured
@@ -43,10 +45,68 @@ def test_the_recommendation_follows_the_measurements():
     assert [a.method for a in advice] == ["ahead", "hio"]  # the default is near, but clearly above
     advice = recommend(*made_up({"ahead": ([1.0, 1.2, 0.9], [1.0] * 3), "default": ([1.05, 1.0, 1.2], [1.5] * 3)}))
     assert advice[0].method == "default"  # within a tenth, and not told apart
-    assert set(advice[0].as_good) == {"default", "ahead"}
+    assert [c.method for c in advice[0].among("open")] == ["default"]
+    assert "the least error has ahead" in advice[0].text
     assert advice[1].method == "ahead"
     assert "the default has 1.5 times its error" in advice[1].text
     assert overall(advice).startswith("over all of these ahead is best")
+
+
+def test_a_verdict_is_read_off_the_interval_beside_it():
+    """The review's case: one method varies much and is left open, one with a smaller mean is surely worse."""
+    errors = {
+        "fused": [1.40e-3, 1.42e-3, 1.41e-3],
+        "hdg": [1.6e-3, 1.61e-3, 1.59e-3],
+        "ahead": [1.2e-3, 2.1e-3, 3.9e-3],
+    }
+    best, others = contrasts(errors)
+    by = {c.method: c for c in others}
+    assert best == "fused"
+    assert by["hdg"].verdict == "worse"
+    assert 1 < by["hdg"].low < by["hdg"].ratio < by["hdg"].high
+    assert by["ahead"].verdict == "open"
+    assert by["ahead"].low < 1 < NEAR < by["ahead"].high
+    assert "its repetitions vary by 57 % and the best's by 1 %, about" in by["ahead"].text
+    assert by["ahead"].needed > 3
+    advice = Recommendation.of(100, 1.0, errors)
+    assert advice.text.endswith("use fused (MSE 1.4e-03); of the others 1 open, 1 worse")
+    assert advice.reasons[0].startswith("open beside fused: ahead (1.70 times its error, ")
+    assert advice.reasons[1].startswith("worse beside fused: hdg (1.13 times its error, ")
+
+
+def test_the_interval_excludes_1_where_welchs_test_tells_the_means_apart():
+    """The best varies much, the other lies far off: intervals of a logarithm would call this open."""
+    rng = np.random.default_rng(3)
+    decided = []
+    for _ in range(60):
+        low, high = rng.gamma(2, 0.5, 4), 2.5 * rng.gamma(20, 0.05, 4)
+        if low.mean() > high.mean():
+            continue
+        contrast = contrasts({"low": low.tolist(), "high": high.tolist()})[1][0]
+        assert contrast.low < contrast.ratio < contrast.high
+        p = ttest_ind(high, low, equal_var=False, alternative="greater").pvalue
+        assert (contrast.low > 1) == (p < 0.025)
+        decided.append(contrast.low > 1)
+    assert 10 < sum(decided) < len(decided) - 5
+
+
+def test_the_best_method_is_rarely_called_worse():
+    """Five equal methods and one that is twice as bad, 400 times: false alarms within 5 errors of 5 %, and power."""
+    rng, names = np.random.default_rng(2), ["a", "b", "c", "d", "e"]
+    wrong = caught = 0
+    for _ in range(400):
+        errors = {name: rng.gamma(20, 0.05, 10) for name in names} | {"twice": 2 * rng.gamma(20, 0.05, 10)}
+        worse = {c.method for c in contrasts(errors)[1] if c.verdict == "worse"}
+        wrong += bool(worse - {"twice"})
+        caught += "twice" in worse
+    assert wrong / 400 < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 400)
+    assert caught > 380
+
+
+def test_methods_without_noise_are_told_apart_to_the_last_bit():
+    best, others = contrasts({"uni": [2.0, 2.0], "flat": [1.0, 1.0], "same": [1.0, 1.0]})
+    assert best == "flat"
+    assert [(c.method, c.verdict, c.low, c.high) for c in others] == [("same", "as good", 1, 1), ("uni", "worse", 2, 2)]
 
 
 def test_methods_that_cannot_run_are_left_out_with_a_reason():
@@ -71,7 +131,11 @@ def test_own_files_are_compared_and_the_run_is_kept(capsys):
     by = {(r["method"], r["epsilon"]): r["mse"]["mean"] for r in first["results"]}
     assert by["uni", 1.0] > 3 * by["default", 1.0] > 0
     assert {a["use"] for a in first["recommendations"]} <= {"default", "hio:strong"}
-    assert "for N = 3,000 and ε = 1 use" in Path("out/comparison.html").read_text("utf-8")
+    page = Path("out/comparison.html").read_text("utf-8")
+    assert "for N = 3,000 and ε = 1 use" in page
+    mean, (low, high) = first["results"][0]["mse"]["mean"], first["results"][0]["mse"]["ci95"]
+    assert f'{mean:.2e} <span class="e">[{low:.2e}, {high:.2e}]</span>' in page
+    assert page.count("<td>worse") == sum(len(a["worse"]) for a in first["recommendations"]) > 0
     journal = Path("out/journal.jsonl").read_text("utf-8")
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out) == first

@@ -2,43 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.research.contrasts import NEAR, Contrast, Verdict, contrasts
 from ahead_ldp.research.evaluation import check_runs, choose
 from ahead_ldp.research.experiments.plan import METHODS, Cell, Data, Figure, Line, Panel, Point, split_method
-from ahead_ldp.research.experiments.results import Measured, clearly_above, geometric
+from ahead_ldp.research.experiments.results import Measured, geometric
 
 DEFAULT = "default"
-NEAR = 1.1
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """For so many people and this epsilon: the method to take, and the mean errors behind it.
+    """For so many people and this epsilon: the method to take, the mean errors behind it, and how sure that is.
 
-    ``as_good`` are those that are not clearly above the least mean, in order of their means.
+    ``contrasts`` set every method but the best beside it, in order of their means.
     """
 
     n: int
     epsilon: float
     method: str
-    as_good: tuple[str, ...]
+    best: str
     means: dict[str, float]
+    contrasts: tuple[Contrast, ...]
+
+    @classmethod
+    def of(cls, n: int, epsilon: float, errors: Mapping[str, Sequence[float]]) -> Self:
+        """The least mean, or the default where that is not worse and within a tenth of it."""
+        best, others = contrasts(errors)
+        means = {method: sum(values) / len(values) for method, values in errors.items()}
+        default = next((c for c in others if c.method == DEFAULT), None)
+        near = default is not None and default.verdict != "worse" and default.ratio <= NEAR
+        return cls(n, epsilon, DEFAULT if near else best, best, means, tuple(others))
+
+    def among(self, verdict: Verdict) -> tuple[Contrast, ...]:
+        """The methods with this verdict."""
+        return tuple(c for c in self.contrasts if c.verdict == verdict)
 
     @property
     def text(self) -> str:
-        """A sentence."""
+        """A sentence: the method to take, and how many others are worse, as good or open."""
         sentence = (
             f"for N = {self.n:,} and ε = {self.epsilon:g} use {called(self.method)} (MSE {self.means[self.method]:.1e})"
         )
-        others = [called(method) for method in self.as_good if method != self.method]
-        sentence += f"; not told apart from it: {', '.join(others)}" if others else ""
-        if DEFAULT in self.means and DEFAULT not in (self.method, *self.as_good):
+        counted = [f"{len(there)} {verdict}" for verdict in VERDICTS if (there := self.among(verdict))]
+        sentence += f"; of the others {', '.join(counted)}" if counted else ""
+        if self.method != self.best:
+            sentence += (
+                f"; the least error has {self.best}, {self.means[self.best]:.1e}, which is not told apart from it"
+            )
+        elif DEFAULT in self.means and self.method != DEFAULT:
             sentence += f"; the default has {self.means[DEFAULT] / self.means[self.method]:.1f} times its error"
         return sentence
+
+    @property
+    def reasons(self) -> list[str]:
+        """For each verdict a line: the methods that have it, with the intervals that say so."""
+        beside = f" beside {self.best}" if self.contrasts else ""
+        return [f"{v}{beside}: {'; '.join(c.text for c in there)}" for v in VERDICTS if (there := self.among(v))]
+
+    def record(self) -> dict[str, Any]:
+        """As plain numbers."""
+        named = {v.replace(" ", "_"): [c.method for c in self.among(v)] for v in VERDICTS}
+        listed = [c.record() for c in self.contrasts]
+        return {
+            "users": self.n, "epsilon": self.epsilon, "use": self.method, "best": self.best, **named,
+            "contrasts": listed, "text": self.text,
+        }  # fmt: skip
+
+
+VERDICTS: tuple[Verdict, ...] = ("as good", "open", "worse")
 
 
 def called(method: str) -> str:
@@ -53,8 +90,8 @@ def fitting(schema: Schema, epsilon: float, users: int, wanted: Iterable[str] = 
     asked = list(wanted) or [DEFAULT, *_everything()]
     fit, refused = [], {}
     for text in asked:
-        name, settings = METHODS[DEFAULT] if text == DEFAULT else split_method(text)
         try:
+            name, settings = METHODS[DEFAULT] if text == DEFAULT else split_method(text)
             check_runs(choose(name, schema, f"{epsilon:g}", users, settings)[0], schema)
         except ValueError as reason:
             refused[text] = str(reason)
@@ -66,7 +103,7 @@ def fitting(schema: Schema, epsilon: float, users: int, wanted: Iterable[str] = 
 
 
 def _everything() -> list[str]:
-    strong = [f"{name}:strong" for name, cls in MECHANISMS.items() if hasattr(cls, "strong")]
+    strong = [f"{name}:strong" for name, cls in MECHANISMS.working()[0].items() if hasattr(cls, "strong")]
     return [*MECHANISMS, *strong]
 
 
@@ -96,12 +133,7 @@ def recommend(figure: Figure, measured: Measured) -> list[Recommendation]:
     for panel in figure.panels:
         for i, point in enumerate(panel.lines[0].points):
             errors = {line.method: measured.errors(line.points[i].cell) for line in panel.lines}
-            means = {method: sum(values) / len(values) for method, values in errors.items()}
-            order = sorted(means, key=lambda method: means[method])
-            best = order[0]
-            good = [method for method in order if not clearly_above(errors[method], errors[best])]
-            near = DEFAULT in good and means[DEFAULT] <= NEAR * means[best]
-            advice.append(Recommendation(point.cell.data.n, point.x, DEFAULT if near else best, tuple(good), means))
+            advice.append(Recommendation.of(point.cell.data.n, point.x, errors))
     return advice
 
 

@@ -17,10 +17,10 @@ from numpy.random import Generator, SeedSequence
 
 from ahead_ldp.device.canonical import digest
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.mechanisms import MECHANISMS, known_method
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.research.datasets.tables import DATASETS
-from ahead_ldp.research.evaluation import choose
+from ahead_ldp.research.evaluation import SETTINGS, choose
 from ahead_ldp.schema.attributes import as_schema, codes
 from ahead_ldp.schema.registry import Registry
 
@@ -140,10 +140,12 @@ class Cell:
 
 
 def split_method(text: str) -> tuple[str, str]:
-    """A method by its registered name, with settings after a colon: "hio", "hio:strong"."""
-    name, _, settings = text.partition(":")
-    MECHANISMS.find(name)
-    return name, settings or "default"
+    """A method by its name or ``package.module:Class``, with settings after a colon: "hio", "hio:strong"."""
+    name, _, settings = text.rpartition(":")
+    if settings not in SETTINGS:
+        name, settings = text, "default"
+    MECHANISMS.find(known_method(name))
+    return name, settings
 
 
 def rng_of(seed: int, what: str, repetition: int = 0) -> Generator:

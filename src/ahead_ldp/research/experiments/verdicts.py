@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ahead_ldp.research.experiments.results import NotMeasured, Rule, View
 
@@ -52,6 +52,15 @@ def judge(finding: Finding, view: View) -> Verdict:
             finding, "undecided", f"the rule has no power here, it accepts: {let_in}. {evidence.text}", refused
         )
     return Verdict(finding, "agrees" if evidence.met else "differs", evidence.text, refused)
+
+
+def left_open(verdict: Verdict, why: str) -> Verdict:
+    """The verdict of results that cannot decide: undecided, with what they would have said."""
+    if verdict.outcome == "undecided":
+        return verdict
+    return replace(
+        verdict, outcome="undecided", evidence=f"{why}; on these results it {verdict.outcome}: {verdict.evidence}"
+    )
 
 
 def refuses(rule: Rule, view: View, name: str) -> bool:

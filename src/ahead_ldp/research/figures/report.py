@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ahead_ldp.research.contrasts import explanation
+from ahead_ldp.research.evaluation import Spread
 from ahead_ldp.research.experiments.comparing import DEFAULT, Recommendation, overall
 from ahead_ldp.research.experiments.complexity import STATED, Cost, growth
 from ahead_ldp.research.experiments.paper import Sizes
@@ -32,7 +34,10 @@ code { background: #f3f3f3; padding: 0.1rem 0.3rem; border-radius: 3px }
 .v { font-weight: 600; white-space: nowrap }
 .agrees { color: #00664b }
 .differs { color: #a03c00 }
-.undecided { color: #555 }
+.undecided { color: #777; font-weight: 400 }
+nav ol { columns: 2; font-size: 0.92rem }
+nav h2 { border: 0; margin-top: 1rem; padding: 0 }
+.a { color: inherit; text-decoration: none }
 .e { color: #444; font-size: 0.85rem }
 .m { background: #fff4d6; border-left: 4px solid #e69f00; padding: 0.5rem 1rem }
 """
@@ -40,13 +45,13 @@ _ABOUT = """<h1>The evaluation of AHEAD, reproduced</h1>
 <p>Every figure of the evaluation of <i>AHEAD: Adaptive Hierarchical Decomposition for Range Query under Local
 Differential Privacy</i> (Du et al., CCS 2021), measured anew: {amount}. Methods have the settings of their own papers;
 “this package's default” is an extra line. Error bars are 95 % intervals of the mean. Environment: {environment}.</p>"""
-_QUICK = "Quick sizes: few people, few repetitions. The page shows that everything runs; it decides little."
+_QUICK = "Quick sizes: few people, few repetitions. The page shows that everything runs, and decides nothing."
 
-_COMPLEXITY = """<h2 id="table3">Table 3: complexity, measured</h2>
-<p>Real reports are made and counted, each row in a fresh process. Memory is what the server held at most beyond
+_COMPLEXITY = """<p>
+Real reports are made and counted, each row in a fresh process. Memory is what the server held at most beyond
 program, people and reports. |D| is the number of codes of one attribute.</p>"""
-_COUNTS = """<h2 id="cost">Parameter combinations and cost</h2>
-<p>The paper speaks of {paper} parameter combinations of its 1- and 2-dim study and does not say how they are counted.
+_COUNTS = """<p>
+The paper speaks of {paper} parameter combinations of its 1- and 2-dim study and does not say how they are counted.
 Here a setting is one choice of people (data, domain, number, correlation, skewness), ε and, in Figure 10, θ. A cell is
 a setting and a method. Runs and processor seconds are counted where a cell first appears. The largest process held
 {memory:.2f} GB. The complexity table is apart: a process of a few seconds for each of its rows.</p>"""
@@ -70,10 +75,32 @@ class Results:
 
 def write_report(path: Path, results: Results, pictures: dict[str, Path]) -> None:
     """Write the page; ``pictures`` are the SVG files by figure."""
-    parts = [_head(results), _overview(results)]
-    parts += [_section(figure, results, pictures[figure.name]) for figure in results.figures]
-    parts += [complexity_table(results.costs)] * bool(results.costs) + [count_table(results.counts, results.measured)]
+    sections = [("findings", "Findings", _overview(results))] * bool(results.verdicts)
+    sections += [
+        (figure.name, _figure_title(figure), _section(figure, results, pictures[figure.name]))
+        for figure in results.figures
+    ]
+    sections += [("table3", "Table 3: complexity, measured", complexity_table(results.costs))] * bool(results.costs)
+    sections += [("cost", "Parameter combinations and cost", count_table(results.counts, results.measured))]
+    parts = [_head(results), contents([(name, title) for name, title, _ in sections])]
+    parts += [section(*each) for each in sections]
     path.write_text(page("AHEAD, reproduced", parts), encoding="utf-8")
+
+
+def contents(sections: Sequence[tuple[str, str]]) -> str:
+    """Links to the sections, by anchor and title."""
+    items = "".join(f'<li><a href="#{name}">{escaped(title)}</a></li>' for name, title in sections)
+    return f'<nav id="contents"><h2>Contents</h2><ol>{items}</ol></nav>'
+
+
+def section(name: str, title: str, body: str) -> str:
+    """A section with an anchor, a title that links to itself, and a way back to the contents."""
+    top = f'<h2><a class="a" href="#{name}">{escaped(title)}</a></h2>'
+    return f'<section id="{name}">{top}{body}<p class="e"><a href="#contents">contents</a></p></section>'
+
+
+def _figure_title(figure: Figure) -> str:
+    return f"Figure {figure.name.removeprefix('fig')}: {figure.title}"
 
 
 def page(title: str, parts: Sequence[str]) -> str:
@@ -100,18 +127,20 @@ def _head(results: Results) -> str:
 
 
 def _overview(results: Results) -> str:
-    if not results.verdicts:
-        return ""
     rows = []
     for v in results.verdicts:
-        link = f'<a href="#{v.finding.figure}">{v.finding.figure}</a>'
+        link = f'<a href="#{_anchor(v)}">{v.finding.figure}</a>'
         rows.append([link, escaped(v.finding.sentence), _badge(v)])
     agreed = sum(v.outcome == "agrees" for v in results.verdicts)
     differ = sum(v.outcome == "differs" for v in results.verdicts)
     summary = (
         f"{agreed} of {len(rows)} written findings hold here, {differ} do not, {len(rows) - agreed - differ} are open."
     )
-    return f"<h2>Findings</h2><p>{summary}</p>" + table(["figure", "the paper's finding", "ours"], rows)
+    return f"<p>{summary}</p>" + table(["figure", "the paper's finding", "ours"], rows)
+
+
+def _anchor(v: Verdict) -> str:
+    return f"{v.finding.figure}-finding-{v.finding.name}"
 
 
 def _section(figure: Figure, results: Results, picture: Path) -> str:
@@ -126,7 +155,6 @@ def _section(figure: Figure, results: Results, picture: Path) -> str:
     rows = [_row(v) for v in results.verdicts if v.finding.figure == figure.name]
     return "\n".join(
         [
-            f'<h2 id="{figure.name}">Figure {number}: {escaped(figure.title)}</h2>',
             f"<figure>{svg}<figcaption>{' '.join(filter(None, caption))}</figcaption></figure>",
             table(["the paper's finding", "ours", "rule", "evidence"], rows) if rows else "",
             f"<p><code>{escaped(command_of(figure.name, results.sizes))}</code> · {files}</p>",
@@ -136,7 +164,8 @@ def _section(figure: Figure, results: Results, picture: Path) -> str:
 
 def _row(v: Verdict) -> list[str]:
     rule = f'{escaped(v.finding.rule_name)}<div class="e">{_counter(v)}</div>'
-    return [escaped(v.finding.sentence), _badge(v), rule, f'<span class="e">{escaped(v.evidence)}</span>']
+    sentence = f'<span id="{_anchor(v)}">{escaped(v.finding.sentence)}</span>'
+    return [sentence, _badge(v), rule, f'<span class="e">{escaped(v.evidence)}</span>']
 
 
 def _above(figure: Figure, measured: Measured) -> str:
@@ -242,11 +271,33 @@ def write_comparison(folder: Path, figure: Figure, measured: Measured, advice: S
     parts += [f"<figure>{svg}<figcaption>The best methods; bars are 95 % intervals of the mean.</figcaption></figure>"]
     for panel in figure.panels:
         head = ["method", *(f"ε = {point.x:g}" for point in panel.lines[0].points)]
-        rows = [[line.method, *(f"{measured.spread(p.cell).mean:.2e}" for p in line.points)] for line in panel.lines]
-        parts.append(f"<h2>{escaped(panel.title)}: mean squared error</h2>" + table(head, rows))
+        rows = [[line.method, *(_with_interval(measured.spread(p.cell)) for p in line.points)] for line in panel.lines]
+        title = f"{panel.title}: mean squared error, with 95 % intervals of the mean"
+        parts.append(f"<h2>{escaped(title)}</h2>" + table(head, rows))
+    parts.append("<h2>Which methods can be told apart</h2>")
+    if advice[0].contrasts:
+        said = explanation(len(advice[0].means), figure.cells[0].repeats)
+        parts += [f"<p>{escaped(said)}</p>", *map(_contrast_table, advice)]
     path = folder / "comparison.html"
     path.write_text(page(figure.title, parts), encoding="utf-8")
     return path
+
+
+def _with_interval(spread: Spread) -> str:
+    ends = f' <span class="e">[{spread.ci95[0]:.2e}, {spread.ci95[1]:.2e}]</span>' if spread.ci95 else ""
+    return f"{spread.mean:.2e}{ends}"
+
+
+def _contrast_table(advice: Recommendation) -> str:
+    """Every method beside the best, at one number of people and epsilon."""
+    rows = [[escaped(advice.best), f"{advice.means[advice.best]:.2e}", "1", "", "least error"]]
+    for c in advice.contrasts:
+        needed = f"; about {c.needed:,} repetitions would decide" if c.verdict == "open" and c.needed else ""
+        rows.append(
+            [escaped(c.method), f"{advice.means[c.method]:.2e}", f"{c.ratio:.2f}", c.interval, c.verdict + needed]
+        )
+    head = ["method", "mean squared error", "times the least", "interval", "verdict"]
+    return f"<h3>N = {advice.n:,}, ε = {advice.epsilon:g}</h3>" + table(head, rows)
 
 
 def best_lines(figure: Figure, measured: Measured) -> Figure:

@@ -26,7 +26,7 @@ def simulate(
     schema: Declared = (),
     *,
     epsilon: Epsilon | None = None,
-    method: str | Mechanism | None = None,
+    method: str | type[Mechanism] | Mechanism | None = None,
     histogram: Any = None,
     users: int | None = None,
     paper: bool = False,
@@ -42,15 +42,19 @@ def simulate(
     ``choices`` are those of `make_mechanism`.
     """
     declared = as_schema(schema)
-    if (data is None) == (histogram is None):
-        raise ValueError(f"expected either data or a histogram, got {'none' if data is None else 'both'}")
-    if histogram is not None:
-        people = Population.of_histogram(np.asarray(histogram))
-    else:
-        people = Population.of_records(encode(declared, _columns(data, declared)), declared.sizes)
+    people = population(data, declared, histogram)
     known = people.n if users is None else users
     mechanism = make_mechanism(method, declared, epsilon, known, paper=paper, **choices)
     return run_simulation(mechanism, declared, people, np.random.default_rng(random_state))
+
+
+def population(data: Any, schema: Schema, histogram: Any = None) -> Population:
+    """The people of some data, or of counts over all combinations of codes."""
+    if (data is None) == (histogram is None):
+        raise ValueError(f"expected either data or a histogram, got {'none' if data is None else 'both'}")
+    if histogram is not None:
+        return Population.of_histogram(np.asarray(histogram))
+    return Population.of_records(encode(schema, _columns(data, schema)), schema.sizes)
 
 
 def collect(
@@ -58,7 +62,7 @@ def collect(
     schema: Declared,
     *,
     epsilon: Epsilon | None = None,
-    method: str | Mechanism | None = None,
+    method: str | type[Mechanism] | Mechanism | None = None,
     users: int | None = None,
     paper: bool = False,
     progress: Progress | bool | None = None,

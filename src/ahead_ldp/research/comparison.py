@@ -1,0 +1,154 @@
+"""Methods side by side in one call: for a notebook, where methods may be classes that are written there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ahead_ldp.device.epsilon import epsilon_text
+from ahead_ldp.engines.api import population
+from ahead_ldp.estimates.answers import text_table
+from ahead_ldp.mechanisms import Declared, Epsilon, known_method
+from ahead_ldp.plots.style import BLUE, VERMILLION, Size, Style, canvas
+from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.research.contrasts import Contrast, contrasts, explanation
+from ahead_ldp.research.evaluation import SETTINGS, Spread, Task, check_runs, choose, measure, workload_rng
+from ahead_ldp.schema.attributes import as_schema
+from ahead_ldp.schema.workloads import Workload, random_workload
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was measured: for each method the mean squared errors of all repetitions, on the same people and queries."""
+
+    epsilon: str
+    people: int
+    queries: int
+    errors: dict[str, tuple[float, ...]]
+
+    @cached_property
+    def _contrasts(self) -> tuple[str, list[Contrast]]:
+        return contrasts(self.errors)
+
+    @property
+    def best(self) -> str:
+        """The method of least mean error."""
+        return self._contrasts[0]
+
+    @property
+    def others(self) -> list[Contrast]:
+        """Every other method beside it, in order of their means: worse, as good, or open."""
+        return self._contrasts[1]
+
+    @property
+    def repeats(self) -> int:
+        """How often each method ran."""
+        return len(self.errors[self.best])
+
+    def spread(self, method: str) -> Spread:
+        """Mean, deviation and 95 % interval of a method's mean squared error."""
+        return Spread.of(self.errors[method])
+
+    @property
+    def explanation(self) -> str:
+        """What the verdicts rest on."""
+        return explanation(len(self.errors), self.repeats)
+
+    def _rows(self) -> list[list[str]]:
+        rows = [[self.best, _error(self.spread(self.best)), "1", "", "least error"]]
+        rows += [
+            [c.method, _error(self.spread(c.method)), f"{c.ratio:.2f}", c.interval, c.verdict] for c in self.others
+        ]
+        return rows
+
+    _HEAD = ("method", "mean squared error", "times the least", "interval", "verdict")
+
+    def table(self) -> str:
+        """A row for each method, the best first, and what the verdicts mean."""
+        lines = [f"epsilon {self.epsilon}, {self.people:,} people, {self.queries} queries, {self.repeats} repetitions"]
+        lines += [text_table(list(self._HEAD), self._rows(), left=1)]
+        return "\n".join([*lines, self.explanation] if self.others else lines)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """The table, for a notebook."""
+        rows = "".join("<tr>" + "".join(f"<td>{escape(x)}</td>" for x in row) + "</tr>" for row in self._rows())
+        head = "".join(f"<th>{escape(x)}</th>" for x in self._HEAD)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{escape(self.explanation)}</p>"
+
+    def plot(self, ax: Axes | None = None, size: Size | None = None, style: Style | None = None) -> Figure:
+        """A row for each method, the best first: mean squared error with its 95 % interval, on a log axis."""
+        order = [self.best, *(c.method for c in self.others)]
+        with canvas(ax, (7.0, 1.3 + 0.32 * len(order)), size, style) as figure:
+            drawn = figure.add_subplot() if ax is None else ax
+            for row, method in enumerate(order):
+                spread = self.spread(method)
+                low, high = spread.ci95 or (spread.mean, spread.mean)
+                sides = [[spread.mean - max(low, spread.mean / 20)], [high - spread.mean]]
+                colour = VERMILLION if method == self.best else BLUE
+                drawn.errorbar(spread.mean, row, xerr=sides, fmt="o", color=colour, elinewidth=2.0, capsize=3)
+            verdicts = ["least error", *(c.verdict for c in self.others)]
+            drawn.set_yticks(range(len(order)), [f"{m} ({v})" for m, v in zip(order, verdicts, strict=True)])
+            drawn.set_ylim(len(order) - 0.5, -0.5)
+            drawn.set_xscale("log")
+            drawn.set_xlabel("mean squared error, with 95 % intervals of the mean")
+            drawn.grid(axis="x", color="0.5", alpha=0.2)
+            drawn.set_axisbelow(True)
+            drawn.spines[["top", "right"]].set_visible(False)
+            title = f"ε = {self.epsilon}, {self.people:,} people, {self.repeats} repetitions"
+            drawn.set_title(title, loc="right", fontsize="small")
+        return figure
+
+
+def _error(spread: Spread) -> str:
+    return f"{spread.mean:.2e}" + (f" [{spread.ci95[0]:.1e}, {spread.ci95[1]:.1e}]" if spread.ci95 else "")
+
+
+def compare(
+    data: Any = None,
+    schema: Declared = (),
+    *,
+    epsilon: Epsilon,
+    methods: Sequence[str | type[Mechanism]],
+    histogram: Any = None,
+    queries: int | Workload = 200,
+    repeats: int = 10,
+    seed: int = 0,
+) -> Comparison:
+    """Simulate several methods on the same people and queries, and say which can be told apart.
+
+    ``data``, ``schema`` and ``histogram`` are as for `simulate`. A method is a class, a name, or a name with settings,
+    "hio:strong". ``queries`` is a number of random ranges, or a workload.
+    """
+    declared = as_schema(schema)
+    people = population(data, declared, histogram)
+    workload = queries if isinstance(queries, Workload) else random_workload(declared, queries, workload_rng(seed))
+    task, errors = Task.of(declared, people, workload), {}
+    for method in methods:
+        label, mechanism = _choose(method, task, epsilon)
+        if label in errors:
+            raise ValueError(f"expected different methods, got {label} twice")
+        check_runs(mechanism, declared, workload)
+        errors[label] = tuple(trial.mse for trial in measure(task, mechanism, repeats, seed, memory=False).trials)
+    if not errors:
+        raise ValueError("expected at least one method, got none")
+    return Comparison(epsilon_text(epsilon), people.n, workload.n, errors)
+
+
+def _choose(method: str | type[Mechanism], task: Task, epsilon: Epsilon) -> tuple[str, Mechanism]:
+    if not isinstance(method, str):
+        return method.name, choose(method, task.schema, epsilon, task.people.n)[0]
+    name, _, settings = method.rpartition(":")
+    if settings not in SETTINGS:
+        name, settings = known_method(method), "default"
+    mechanism = choose(name, task.schema, epsilon, task.people.n, settings)[0]
+    return method if settings != "default" else name, mechanism
