@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ahead_ldp.device.codes import Schema
+from ahead_ldp.estimates.cards import card, whiskers
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.research.evaluation import check_runs, choose
 from ahead_ldp.research.experiments.plan import METHODS, Cell, Data, Figure, Line, Panel, Point, split_method
@@ -39,6 +40,14 @@ class Recommendation:
         if DEFAULT in self.means and DEFAULT not in (self.method, *self.as_good):
             sentence += f"; the default has {self.means[DEFAULT] / self.means[self.method]:.1f} times its error"
         return sentence
+
+    def _repr_html_(self) -> str:
+        """The mean errors of all methods, the least first, for notebooks."""
+        order = sorted(self.means, key=lambda method: self.means[method])
+        rows = [[called(method), f"{self.means[method]:.1e}"] for method in order]
+        errors = [self.means[method] for method in order]
+        drawings = whiskers(errors, [0.0] * len(errors), errors, [f"{row[0]}: {row[1]}" for row in rows])
+        return card(self.text, ["method", "mean squared error"], rows, (), drawings)
 
 
 def called(method: str) -> str:
