@@ -181,7 +181,10 @@ def test_users_go_to_methods_that_plan_with_them(monkeypatch):
         (lambda: simulate("none.csv", SPEC, epsilon=1), "readable file, got 'none.csv'"),
         (lambda: collect(PAY[:0], SPEC, epsilon=1), "at least one person"),
         (lambda: collect(PAY + 50, SPEC, epsilon=1), "pay: .* outside the declared range"),
-        (lambda: simulate([[1, 2], [3, 4]], SPEC, epsilon=1), "one dimension|not of kind"),
+        (
+            lambda: simulate([[1, 2], [3, 4]], SPEC, epsilon=1),
+            "a name for each of the 2 columns without names, got pay",
+        ),
     ],
 )
 def test_mistakes_are_named(call, message):

@@ -7,13 +7,13 @@ is not installed.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ahead_ldp.device.codes import Attribute, Schema
     from ahead_ldp.engines.api import collect, simulate
     from ahead_ldp.engines.archive import load
-    from ahead_ldp.estimates.answers import Answers
+    from ahead_ldp.estimates.answers import Answer, Answers
     from ahead_ldp.estimates.estimate import Estimate
     from ahead_ldp.estimates.quantiles import Mean, Quantiles
     from ahead_ldp.mechanisms import MECHANISMS, make_mechanism
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from ahead_ldp.protocol.mechanism import Mechanism
     from ahead_ldp.research.comparison import Comparison, compare
     from ahead_ldp.schema.attributes import as_schema, load_schema
-    from ahead_ldp.schema.queries import Query
+    from ahead_ldp.schema.inferring import Draft, infer
+    from ahead_ldp.schema.queries import Beyond, Either, Query
     from ahead_ldp.schema.workloads import Workload
 
 __all__ = [
-    "MECHANISMS", "Answers", "Attribute", "Comparison", "Estimate", "Mean", "Mechanism", "Quantiles", "Query",
-    "Schema", "Workload", "as_schema", "collect", "compare", "load", "load_schema", "make_mechanism",
-    "plot_answers", "plot_cdf", "plot_estimate", "plot_tree", "simulate",
+    "MECHANISMS", "Answer", "Answers", "Attribute", "Beyond", "Comparison", "Draft", "Either", "Estimate", "Mean",
+    "Mechanism", "Quantiles", "Query", "Schema", "Workload", "__version__", "as_schema", "collect", "compare", "infer",
+    "load", "load_schema", "make_mechanism", "plot_answers", "plot_cdf", "plot_estimate", "plot_tree", "simulate",
 ]  # fmt: skip
 
 _HOMES = {
     "engines.api": ("collect", "simulate"),
     "device.codes": ("Attribute", "Schema"),
-    "estimates.answers": ("Answers",),
+    "estimates.answers": ("Answer", "Answers"),
     "estimates.estimate": ("Estimate",),
     "estimates.quantiles": ("Mean", "Quantiles"),
     "mechanisms": ("MECHANISMS", "make_mechanism"),
@@ -42,16 +43,22 @@ _HOMES = {
     "protocol.mechanism": ("Mechanism",),
     "research.comparison": ("Comparison", "compare"),
     "schema.attributes": ("as_schema", "load_schema"),
-    "schema.queries": ("Query",),
+    "schema.inferring": ("Draft", "infer"),
+    "schema.queries": ("Beyond", "Either", "Query"),
     "schema.workloads": ("Workload",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
+if TYPE_CHECKING:
+    __version__: str
+else:  # unknown to type checkers, so that they find a name that is not there
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"ahead_ldp.{_HOME[name]}"), name)
+    def __getattr__(name):
+        if name == "__version__":
+            return import_module("importlib.metadata").version("ahead-ldp")  # on use: it takes longer than the rest
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"ahead_ldp.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

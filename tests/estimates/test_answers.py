@@ -10,11 +10,11 @@ from ahead_ldp.estimates.answers import (
     INCONSISTENT_NOTE,
     STRICT_NOTE,
     Answers,
-    frame,
     percent,
     plain,
     records,
 )
+from ahead_ldp.estimates.frames import frame
 from ahead_ldp.estimates.quantiles import Mean, Quantiles
 from ahead_ldp.schema.attributes import date, integer, ordered, real, time
 
@@ -138,7 +138,7 @@ def test_frames_have_the_same_columns(backend):
 
 
 def test_unknown_backend_is_refused():
-    with pytest.raises(ValueError, match="pandas, polars, dict"):
+    with pytest.raises(ValueError, match="pandas, polars, arrow, dict"):
         answers().to_frame("excel")
 
 

@@ -258,7 +258,7 @@ BAD_SOURCES = {
     "names twice": (np.zeros((2, 2)), ["a", "a"], "expected columns of different names"),
     "cube": (np.zeros((2, 2, 2)), None, "one or two dimensions, got 3"),
     "wide column": ({"a": np.zeros((2, 2))}, None, "the column a to have one dimension, got 2"),
-    "number": (7, None, "expected a mapping, array, frame or path, got a int"),
+    "number": (7, None, "SQL result or path, got a int"),
     "one name as text": ({"a": [1]}, "a", "expected a list of column names, got the text 'a'"),
 }
 

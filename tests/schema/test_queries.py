@@ -59,6 +59,20 @@ TEXTS = {
     "at in 08:00..09:59:59": {"at": ("08:00", "09:59:59")},
     '"net pay" in 1..2 and \'and\' = "a \\" b"': {"net pay": ("1", "2"), "and": ('a " b', 'a " b')},
     "  capital-gain   in   1 .. 2  ": {"capital-gain": ("1", "2")},
+    "age > 30": {"age": (q.Beyond("30"), None)},
+    "age<30": {"age": (None, q.Beyond("30"))},
+    "age > 30 and age <= 40": {"age": (q.Beyond("30"), "40")},
+    "age == 30": {"age": ("30", "30")},
+    "pay between 30k and 1.5M": {"pay": ("30k", "1.5M")},
+    "pay BETWEEN 1 AND 2 AND size IN {S}": {"pay": ("1", "2"), "size": {"S"}},
+    "age < 3 or age missing": {"age": q.Either(((None, q.Beyond("3")), None))},
+    "(age < 3 or age > 4 and age < 9) and size = M": {
+        "age": q.Either(((None, q.Beyond("3")), (q.Beyond("4"), q.Beyond("9")))),
+        "size": ("M", "M"),
+    },
+    # Words that are keywords only where a sign may stand, and parentheses that have their partner in the word.
+    "or = between and between in or..or": {"or": ("between", "between"), "between": ("or", "or")},
+    "pay(net) in {a(b), (c)}": {"pay(net)": {"a(b)", "(c)"}},
 }
 
 
@@ -71,15 +85,23 @@ BAD_TEXTS = {
     "": "the name of an attribute",
     "   ": "the name of an attribute",
     "in 3..4": "the name of an attribute",
-    "age": "in or = or >= or <=",
+    "age": "in, =, >, >=, <, <=, between, missing or not",
     "age in": "a value after in",
     "age in 3": "expected ..",
     "age in 3..": "a value after ..",
     "age in {}": "a value in the set",
     "age in {3": "expected , or }",
     "age in {3,}": "a value in the set",
-    "age > 3": "no '>' outside quotes",
-    "age = 3 or age = 4": "expected and",
+    "age != 3": "in, =, >, >=, <, <=, between, missing or not",
+    "age between 3": "expected and",
+    "age between 3 and": "a value after between",
+    "age = 3 or size = M": "or between conditions on one attribute here, got age and size",
+    "age = 3 or": "the name of an attribute",
+    "age < 3 or age > 4 and size = M": "parentheses around the conditions joined by or",
+    "size = M and age < 3 or age > 4": "parentheses around the conditions joined by or",
+    "(age < 3 or age > 4": "expected or or )",
+    "(age < 3 and size = M)": "and between conditions on one attribute here",
+    "age = 3)": "expected and",
     "age = 3 and": "the name of an attribute",
     "age = 3 and age = 4": "age to stand once",
     "age >= 3 and age >= 4": "age to stand once",
@@ -98,14 +120,40 @@ def test_bad_text_is_one_value_error(text, message):
 
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1) | st.sampled_from(
-    ["and", "in", "missing", "not", "a b", "1.", ".5", "..", "{", ",", "=", '"', "'", "\\", "1_0"]
+    [
+        "and",
+        "in",
+        "missing",
+        "not",
+        "a b",
+        "1.",
+        ".5",
+        "..",
+        "{",
+        ",",
+        "=",
+        '"',
+        "'",
+        "\\",
+        "1_0",
+        "or",
+        "between",
+        "(",
+        ")",
+        "(a",
+        "a)",
+        "(a)",
+        "5k",
+    ]
 )
+ends = st.none() | words | st.builds(q.Beyond, words)
+plain = st.none() | st.frozensets(words, min_size=1) | st.tuples(ends, ends)
 
 
 @given(
     st.dictionaries(
         words,
-        st.none() | st.frozensets(words, min_size=1) | st.tuples(st.none() | words, st.none() | words),
+        plain | st.builds(q.Either, st.lists(plain, min_size=2, max_size=3).map(tuple)),
         min_size=1,
     )
 )
@@ -116,7 +164,7 @@ def test_a_query_reads_back_from_its_text(conditions):
 
 def test_queries_from_values():
     day = dt.date(2020, 2, 1)
-    query = q.Query({"born": (day, dt.date(2020, 2, 29)), "kids": 3, "size": "S", "pay": [1.5, None]})
+    query = q.Query({"born": (day, dt.date(2020, 2, 29)), "kids": 3, "size": "S", "pay": (1.5, None)})
     boxes = q.query_boxes(SCHEMA, query)
     assert boxes[0, SCHEMA.index("born")].tolist() == [31, 60]
     assert boxes[0, SCHEMA.index("kids")].tolist() == [3, 4]
@@ -124,7 +172,67 @@ def test_queries_from_values():
     np.testing.assert_array_equal(q.query_boxes(SCHEMA, q.parse_query(str(query))), boxes)
 
 
+FORMS = [
+    ("age in 30..39", ("age", 30, 39)),
+    ("age in 30..39", {"age": (30, 39)}),
+    ("age = 30", ("age", 30)),
+    ("age > 30", ("age", ">", 30)),
+    ("age <= 30", ("age", "<=", np.int64(30))),
+    ("size in S..L", ("size", "S", "L")),
+    ("size in {S, L} and kids = 2", {"size": ["S", "L"], "kids": 2}),
+    ("size in {S, L}", ("size", "in", {"S", "L"})),
+    ("pay >= 0.4k and kids = 1", q.Query({"pay": (400, None), "kids": 1})),
+    ("kids = 1 or kids >= 7", {"kids": q.Either((1, (7, None)))}),
+    ("pay missing", {"pay": None}),
+]
+
+
+@pytest.mark.parametrize("text, form", FORMS, ids=repr)
+def test_every_form_of_a_query_means_the_same(text, form):
+    expected = q.query_boxes(SCHEMA, q.parse_query(text))
+    np.testing.assert_array_equal(q.query_boxes(SCHEMA, q.as_query(form)), expected)
+    np.testing.assert_array_equal(q.query_boxes(SCHEMA, q.parse_query(str(q.as_query(form)))), expected)
+
+
+@pytest.mark.parametrize("form", [3, None, ["age"], ("age",), ("age", 1, 2, 3), (1, 2, 3)], ids=repr)
+def test_what_is_no_query_is_one_value_error(form):
+    with pytest.raises(ValueError, match=r'expected a query as a text such as "age in 30\.\.39", a Query'):
+        q.as_query(form)
+
+
+def test_a_list_is_a_choice_and_a_tuple_a_range():
+    assert q.Query({"size": ["S", "L"]}) == q.Query({"size": {"S", "L"}}) != q.Query({"size": ("S", "L")})
+    with pytest.raises(ValueError, match=r"got None; a range is a tuple \(lo, hi\)"):
+        q.Query({"age": [1, None]})
+    with pytest.raises(ValueError, match="several values are a list"):
+        q.Query({"age": (1, 2, 3)})
+
+
 # From conditions to boxes.
+
+
+def test_ends_that_are_left_out():
+    assert sides("kids > 2 and kids < 5", "kids") == [(3, 5)]
+    assert sides("size > S", "size") == [(1, 4)]
+    assert sides("born < 2020-01-03", "born") == [(0, 2)]
+    assert sides("pay > 150 and pay < 275", "pay") == [(1.5, 2.75)]
+    assert sides("pay < 1000", "pay") == [(0, 10)]
+    assert sides("kids < 2 or kids > 7 or kids = 8", "kids") == [(0, 2), (8, 10)]
+    assert sides("pay > 0.5k or pay missing", "pay") == [(5, 11)]
+    last_alone = s.paper_buckets("x", 0, 10, 11)
+    assert span(last_alone, 5, q.Beyond(10)) == [5, 10]
+    assert span(last_alone, 5, 10) == [5, 11]
+    for text, message in [
+        ("colour > red", "a set for the nominal attribute colour, got the range colour > red"),
+        ("kids > 9", "a range that meets 0..9, declared for kids, got kids > 9"),
+        ("kids > 4 and kids < 5", "lo <= hi in the range for kids, got kids > 4 and kids < 5"),
+        ("kids > 1.5k", "a range that meets 0..9"),
+        ("kids > 1.5", "a value of kind integer for kids, got '1.5'"),
+        ("kids > 0.0005M", "a range that meets 0..9"),
+        ("kids > 0.0005k", "a value of kind integer for kids, got '0.0005k'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            q.query_boxes(SCHEMA, q.parse_query(text))
 
 
 def test_what_is_not_named_is_everything_and_a_range_leaves_out_the_missing():

@@ -24,7 +24,7 @@ from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.attributes import as_schema, load_schema, real
 from ahead_ldp.schema.attributes import codes as coded
 from ahead_ldp.schema.coding import encode
-from ahead_ldp.schema.columns import Columns, read_columns
+from ahead_ldp.schema.columns import Columns, declared_columns, read_columns
 from ahead_ldp.schema.workloads import Workload
 
 
@@ -136,10 +136,7 @@ def _coded(names: Iterable[str], sizes: Iterable[int]) -> Schema:
 def _declared_columns(path: Path, names: list[str] | None, declared: Schema) -> Columns:
     if names is not None and len(names) != len(declared.names):
         raise ValueError(f"expected {len(declared.names)} names in --columns, one per attribute, got {len(names)}")
-    wanted = names or list(declared.names)
-    labelled = [name for name, a in zip(wanted, declared.attributes, strict=True) if a.labels]
-    columns = read_columns(path, wanted, text=labelled)
-    return dict(zip(declared.names, columns.values(), strict=True))
+    return declared_columns(path, declared, names)
 
 
 def _array_names(path: Path) -> list[str] | None:

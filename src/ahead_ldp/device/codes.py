@@ -24,6 +24,7 @@ MISSING = ("refused", "value", "cell")
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 _MOST_CODES = 2**31 - 2
 _MOST_ATTRIBUTES = 1024
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # of HTML
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,17 @@ class Attribute:
             if not a < b <= self.hi:
                 rule = f"to rise strictly inside ({self.lo!r}, {self.hi!r}]"
                 raise ValueError(f"expected the edges of {self.name} {rule}, got {b!r} after {a!r}")
+
+    def __repr__(self) -> str:
+        """Short: the declared range and the number of codes, not every edge."""
+        return f"<{self.name}: {self.kind}, {self.range_text}, {self.size} codes>"
+
+    @property
+    def range_text(self) -> str:
+        """The declared bounds, or the first categories, as people write them."""
+        if self.labels:
+            return ", ".join(self.labels[:6]) + ", ..." * (len(self.labels) > 6)
+        return f"{spoken(self.kind, self.lo)}..{spoken(self.kind, self.hi)}"
 
     @property
     def ordered_size(self) -> int:
@@ -227,6 +239,20 @@ class Schema:
         """Codes of each attribute."""
         return tuple(a.size for a in self.attributes)
 
+    def __repr__(self) -> str:
+        """Short."""
+        return f"<Schema of {', '.join(map(repr, self.attributes[:8]))}{', ...' * (len(self.attributes) > 8)}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the attributes, each with a drawing of its buckets, for notebooks."""
+        names = "".join(f"<th>{name}</th>" for name in ("attribute", "kind", "declared", "codes", "missing", "buckets"))
+        rows = []
+        for a in self.attributes:
+            cells = (a.name, a.kind, a.range_text, f"{a.size:,}", a.missing)
+            row = "".join(f'<td style="text-align:left">{cell.translate(_ESCAPES)}</td>' for cell in cells)
+            rows.append(f"<tr>{row}<td>{_strip(a)}</td></tr>")
+        return f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
     def index(self, name: str) -> int:
         """The place of an attribute."""
         expect(name in self.names, f"an attribute among {', '.join(self.names)}, got {name!r}")
@@ -248,6 +274,29 @@ class Schema:
         expect(is_schema, "a schema record with a list of attributes")
         integer(named["version"], "version", 1, 1)
         return cls(tuple(Attribute.from_record(a) for a in named["attributes"]))
+
+
+def _strip(a: Attribute, width: int = 180, height: int = 16) -> str:
+    """The borders of an attribute's buckets as lines; at most 90 of them."""
+    first, last = (0, a.ordered_size) if a.edges is None else (a.lo, a.hi)
+    inner = range(1, a.ordered_size) if a.edges is None else a.edges
+    borders = [first, *inner[:: max(1, len(inner) // 90)], last]
+    places = [f"{1 + (width - 2) * (x - first) / ((last - first) or 1):.1f}" for x in borders]
+    lines = "".join(f'<line x1="{x}" y1="2" x2="{x}" y2="{height - 2}"/>' for x in places)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'<svg {size} role="img" aria-label="{a.ordered_size} buckets" stroke="currentColor">{lines}</svg>'
+
+
+def spoken(kind: str, number: Number) -> Any:
+    """A number as people write it: ISO text for dates and times, else itself."""
+    if kind == "real":
+        return float(number)
+    if kind == "date":
+        return (dt.date(1970, 1, 1) + dt.timedelta(days=number)).isoformat()
+    moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=number) if kind != "integer" else None
+    if kind == "time" and moment is not None:
+        return moment.time().isoformat()
+    return moment.isoformat() if moment is not None else int(number)
 
 
 def equal_edges(lo: Number, hi: Number, buckets: int) -> tuple[float, ...]:

@@ -53,6 +53,8 @@ def _rational(epsilon: float | int | str | Fraction) -> Fraction:
     try:
         if isinstance(epsilon, bool):
             raise TypeError
+        if hasattr(epsilon, "dtype"):  # a NumPy number: it means the decimal number that it prints, as a float does
+            return Fraction(str(epsilon))
         return Fraction(repr(float(epsilon))) if isinstance(epsilon, float) else Fraction(epsilon)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise ValueError(f"expected epsilon to be a finite number > 0, got {epsilon!r}") from None

@@ -14,11 +14,22 @@ from ahead_ldp.engines.collection import Person, Progress, run_collection
 from ahead_ldp.engines.progress import Bar
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.estimate import Estimate, RandomState
+from ahead_ldp.estimates.frames import backend_of
 from ahead_ldp.mechanisms import Declared, Epsilon, make_mechanism
 from ahead_ldp.protocol.mechanism import Mechanism
+from ahead_ldp.schema.arrays import Ints
 from ahead_ldp.schema.attributes import as_schema
-from ahead_ldp.schema.coding import encode
-from ahead_ldp.schema.columns import read_columns
+from ahead_ldp.schema.coding import ColumnRefused, declared_range, encode
+from ahead_ldp.schema.columns import Columns, declared_columns
+from ahead_ldp.schema.fitting import clipped
+
+_WAYS_OUT = {
+    "outside": "; declare a wider range than {range}, or count them at its ends with clip=True",
+    "missing": "; declare missing=cell, which gives them a cell of their own, or leave these rows out",
+    "categories": "; declare every category (now {range}), or leave these rows out",
+    "finite": "; replace them by a number or by a missing value",
+    "kind": "; convert the column, or declare another kind",
+}
 
 
 def simulate(
@@ -30,31 +41,40 @@ def simulate(
     histogram: Any = None,
     users: int | None = None,
     paper: bool = False,
+    clip: bool = False,
     random_state: RandomState = None,
     **choices: Any,
 ) -> Estimate:
     """The estimate that a method would give if everybody in ``data`` took part, sampled from its exact law.
 
-    ``data`` is an array, a mapping of columns, a pandas or Polars frame, an Arrow table, or the path of a .csv,
-    .parquet or .npy file; or instead of it ``histogram``, counts over all combinations of codes, so that millions of
-    people cost nothing. ``schema`` declares the attributes: a `Schema`, attributes, or texts such as
-    ``"pay=real,0,500000,512"``. ``method``, ``users`` (as the method is told; left out, the true number), ``paper`` and
-    ``choices`` are those of `make_mechanism`.
+    ``data`` is an array, a list, a mapping of columns, a pandas or Polars frame or Series, an Arrow table, whatever
+    else `read_columns` takes, or the path of a .csv, .parquet or .npy file; or instead of it ``histogram``, counts over
+    all combinations of codes, so that millions of people cost nothing. ``schema`` declares the attributes: a `Schema`,
+    attributes, or texts such as ``"pay=real,0,500000,512"``. ``clip`` counts values beyond the declared range at its
+    nearer end; ``estimate.clipped`` says how many. ``method``, ``users`` (as the method is told; left out, the true
+    number), ``paper`` and ``choices`` are those of `make_mechanism`.
     """
     declared = as_schema(schema)
-    people = population(data, declared, histogram)
+    people, moved = _people(data, declared, histogram, clip)
     known = people.n if users is None else users
     mechanism = make_mechanism(method, declared, epsilon, known, paper=paper, **choices)
-    return run_simulation(mechanism, declared, people, np.random.default_rng(random_state))
+    estimate = run_simulation(mechanism, declared, people, np.random.default_rng(random_state))
+    return estimate.came_from(backend_of(data), moved)
 
 
 def population(data: Any, schema: Schema, histogram: Any = None) -> Population:
     """The people of some data, or of counts over all combinations of codes."""
+    return _people(data, schema, histogram, clip=False)[0]
+
+
+def _people(data: Any, schema: Schema, histogram: Any, clip: bool) -> tuple[Population, dict[str, int]]:
+    """People, and how many of their values were moved to an end of the range."""
     if (data is None) == (histogram is None):
         raise ValueError(f"expected either data or a histogram, got {'none' if data is None else 'both'}")
     if histogram is not None:
-        return Population.of_histogram(np.asarray(histogram))
-    return Population.of_records(encode(schema, _columns(data, schema)), schema.sizes)
+        return Population.of_histogram(np.asarray(histogram)), {}
+    columns, moved = _columns(data, schema, clip)
+    return Population.of_records(_codes(schema, columns), schema.sizes), moved
 
 
 def collect(
@@ -65,6 +85,7 @@ def collect(
     method: str | type[Mechanism] | Mechanism | None = None,
     users: int | None = None,
     paper: bool = False,
+    clip: bool = False,
     progress: Progress | bool | None = None,
     **choices: Any,
 ) -> Estimate:
@@ -75,18 +96,33 @@ def collect(
     when it takes longer than two seconds. The rest is as for `simulate`.
     """
     declared = as_schema(schema)
-    people = People.of(_columns(data, declared), declared)
-    mechanism = make_mechanism(method, declared, epsilon, users or len(people) or None, paper=paper, **choices)
+    columns, moved = _columns(data, declared, clip)
+    people = People.of(columns, declared)
+    known = (len(people) or None) if users is None else users
+    mechanism = make_mechanism(method, declared, epsilon, known, paper=paper, **choices)
     if callable(progress) or progress is False:
-        return run_collection(mechanism, declared, people, progress or None).finish()
-    with Bar("collecting") as bar:
-        return run_collection(mechanism, declared, people, bar).finish()
+        estimate = run_collection(mechanism, declared, people, progress or None).finish()
+    else:
+        with Bar("collecting") as bar:
+            estimate = run_collection(mechanism, declared, people, bar).finish()
+    return estimate.came_from(backend_of(data), moved)
 
 
-def _columns(data: Any, schema: Schema) -> dict[str, NDArray[Any]]:
-    if isinstance(data, list | tuple):
-        data = np.asarray(data) if len(schema.names) > 1 else {schema.names[0]: data}
-    return read_columns(data, schema.names, text=[a.name for a in schema.attributes if a.labels])
+def _columns(data: Any, schema: Schema, clip: bool) -> tuple[Columns, dict[str, int]]:
+    """The declared columns, and how many values of each were moved to an end of the range."""
+    columns, moved = declared_columns(data, schema), dict[str, int]()
+    for a in schema.attributes if clip else ():
+        columns[a.name], moved[a.name] = clipped(a, columns[a.name])
+    return columns, moved
+
+
+def _codes(schema: Schema, columns: Columns) -> Ints:
+    """Codes of columns; a refusal says what can be done."""
+    try:
+        return encode(schema, columns)
+    except ColumnRefused as error:
+        way = next(text for word, text in _WAYS_OUT.items() if word in error.rule)
+        raise ValueError(f"{error}{way.format(range=declared_range(error.attribute))}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +135,9 @@ class People(Sequence[Person]):
     @classmethod
     def of(cls, columns: dict[str, NDArray[Any]], schema: Schema) -> People:
         """Rows of columns that the schema can code; values that it refuses are named before anybody is asked."""
-        n = len(encode(schema, columns))
+        n = len(_codes(schema, columns))
+        if not n:
+            raise ValueError("expected a population of at least one person, got none")
         return cls({a.name: _plain(a, columns[a.name]) for a in schema.attributes}, n)
 
     def __len__(self) -> int:

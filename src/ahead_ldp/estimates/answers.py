@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib.util
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.estimates.bands import Joint, reach
+from ahead_ldp.estimates.bands import Kind as Kind
+from ahead_ldp.estimates.cards import MOST_ROWS, card, whiskers
+from ahead_ldp.estimates.frames import Backend, Framed
 from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.schema.arrays import Bools, Floats
+from ahead_ldp.schema.queries import Asked, as_query
 from ahead_ldp.schema.units import clock
-
-Backend = Literal["pandas", "polars", "dict"]
-Kind = Literal["strict", "model"]
 
 BIAS_NOTE = "* rests on a density assumed inside a cell that was not divided further: its bias is not in the error"
 STRICT_NOTE = "Intervals come from the reports alone and hold whatever the data are like."
@@ -30,6 +30,7 @@ INCONSISTENT_NOTE = "Answers are not consistent: a range may differ from the sum
 _ROUNDING = 1e-9  # of a share
 _MUCH = 3.0  # times as wide: from here on two intervals differ much
 _MOST_TIMES = 100.0  # more than that is said as that
+_MOST_STRICT = 64  # answers on a card whose intervals are worked out: each takes milliseconds
 
 
 class StrictIntervals(Protocol):
@@ -40,7 +41,7 @@ class StrictIntervals(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class Answers(Framed):
     """Shares of the people who took part, one for each query of a workload, in order.
 
     Errors are about the frequencies among the people who took part. ``standard_error`` is the noise's;
@@ -49,6 +50,10 @@ class Answers:
     are right. Where ``bias_not_included`` is set, the answer rests on such a density and no error says how far that is
     off. The strict intervals, which are shown unless the model's are asked for, need no assumption. ``labels`` say what
     was asked, a column each. ``consistent`` is the estimate's.
+
+    ``share``, ``standard_error``, ``low`` and ``high`` are called the same here, in frames, in JSON and in tables;
+    ``values`` is an older name of ``share``. One answer is found by what was asked, or by its place:
+    ``answers["age >= 30"].share``.
     """
 
     values: Floats  # (n,), or (codes, codes) for a marginal of two attributes
@@ -61,10 +66,99 @@ class Answers:
     strict: StrictIntervals | None = None  # flat; None: nothing is known of the reports
     assumption: str = ""  # of the model's intervals
     limits: tuple[float, float] = (0.0, 1.0)  # between which the answers lie
+    backend: Backend | None = None  # of frames, where none is named
 
     def __len__(self) -> int:
         """How many queries."""
         return int(self.values.size)
+
+    def __getitem__(self, asked: int | Asked) -> Answer:
+        """One answer: by its place, by what was asked, or by its labels (a tuple of them, if there are several)."""
+        return Answer(self, self._place(asked))
+
+    def __iter__(self) -> Iterator[Answer]:
+        return (Answer(self, i) for i in range(len(self)))
+
+    def _place(self, asked: Any) -> int:
+        if isinstance(asked, int | np.integer) and not isinstance(asked, bool):
+            if not -len(self) <= asked < len(self):
+                raise IndexError(f"expected the place of one of {len(self)} answers, got {asked}")
+            return int(asked) % len(self)
+        names = self.names
+        wanted = " and ".join(map(str, asked)) if isinstance(asked, tuple) else asked
+        if wanted in names:
+            return names.index(wanted)
+        if list(self.labels) == ["query"]:
+            query = as_query(asked)
+            same = [i for i, name in enumerate(names) if str(as_query(name)) == str(query)]
+            if same:
+                return same[0]
+        some = ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
+        raise KeyError(f"expected one of the answers {some}, got {asked!r}")
+
+    @property
+    def names(self) -> list[str]:
+        """What each answer is about, as text: its labels."""
+        if not self.labels:
+            return [f"query {i}" for i in range(len(self))]
+        columns = [[str(x) for x in column] for column in self.labels.values()]
+        return [" and ".join(row) for row in zip(*columns, strict=True)]
+
+    @property
+    def share(self) -> Floats:
+        """The estimated shares."""
+        return self.values
+
+    @property
+    def low(self) -> Floats:
+        """Lower ends of the 95 % intervals, each for itself; `interval` has other levels."""
+        return self.interval()[0]
+
+    @property
+    def high(self) -> Floats:
+        """Upper ends of the 95 % intervals, each for itself."""
+        return self.interval()[1]
+
+    @property
+    def simultaneous_low(self) -> Floats:
+        """Lower ends of 95 % intervals that hold all at once."""
+        return self.interval(simultaneous=True)[0]
+
+    @property
+    def simultaneous_high(self) -> Floats:
+        """Upper ends of 95 % intervals that hold all at once."""
+        return self.interval(simultaneous=True)[1]
+
+    def __eq__(self, other: object) -> bool:
+        """The same answers with the same errors to the same questions."""
+        if not isinstance(other, Answers):
+            return NotImplemented
+        pairs = [(self.values, other.values), (self.standard_error, other.standard_error)]
+        same = all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+        return same and self.names == other.names and self.limits == other.limits
+
+    def __hash__(self) -> int:
+        return hash(self.values.tobytes())
+
+    def __repr__(self) -> str:
+        """Short: the first answers; `table` has them all, with their intervals."""
+        shown = [f"{name}: {_percent(share)}" for name, share in zip(self.names[:3], self.values.flat, strict=False)]
+        return f"<Answers: {'; '.join(shown)}{'; ...' * (len(self) > 3)} ({len(self)} in all)>"
+
+    def _repr_html_(self) -> str:
+        """A table of the first answers with their intervals, for notebooks."""
+        names, shares = self.names[:MOST_ROWS], self.values.reshape(-1)[:MOST_ROWS]
+        notes, head = ["table() and to_frame() have the intervals."], ["answer", "share", "standard error"]
+        reach = self.standard_error.reshape(-1)[:MOST_ROWS]
+        low, high = shares - reach, shares + reach
+        rows = [[name, _percent(s), _percent(e)] for name, s, e in zip(names, shares, reach, strict=True)]
+        if len(self) <= _MOST_STRICT:
+            low, high = (end.reshape(-1)[:MOST_ROWS] for end in self.interval())
+            notes, head = self.remarks(), ["answer", "share", "low", "high"]
+            columns = zip(names, shares, low, high, strict=True)
+            rows = [[name, *(_percent(x) for x in row)] for name, *row in columns]
+        drawings = whiskers(shares, low, high, [f"{row[0]}: {row[1]}" for row in rows])
+        return card(f"{len(self):,} answers", head, rows, notes, drawings, len(self) - len(rows))
 
     @property
     def spread(self) -> Floats:
@@ -148,10 +242,6 @@ class Answers:
         """The columns as one record for each answer, of values that JSON has."""
         return records(self.columns(level, kind))
 
-    def to_frame(self, backend: Backend | None = None, level: float = 0.95, kind: Kind | None = None) -> Any:
-        """The columns as a pandas or Polars frame, whichever is installed; without them a dict of arrays."""
-        return frame(self.columns(level, kind), backend)
-
     def table(self, truth: ArrayLike | None = None, level: float = 0.95, kind: Kind | None = None) -> str:
         """The answers as text, in percent, with the true shares beside them where they are given.
 
@@ -197,6 +287,57 @@ class Answers:
         return differing(high - low, np.maximum(most - least, _ROUNDING), self.assumption) + outside_notes(
             self.outside(level)
         )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer:
+    """One of several answers; its numbers have the names that they have there."""
+
+    answers: Answers
+    place: int
+
+    @property
+    def name(self) -> str:
+        """What it is about."""
+        return self.answers.names[self.place]
+
+    @property
+    def share(self) -> float:
+        """The estimated share."""
+        return float(self.answers.values.reshape(-1)[self.place])
+
+    @property
+    def standard_error(self) -> float:
+        """The noise's."""
+        return float(self.answers.standard_error.reshape(-1)[self.place])
+
+    @property
+    def spread(self) -> float:
+        """Noise and bias together, as a standard deviation."""
+        return float(self.answers.spread.reshape(-1)[self.place])
+
+    @property
+    def low(self) -> float:
+        """The lower end of its 95 % interval."""
+        return self.interval()[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of its 95 % interval."""
+        return self.interval()[1]
+
+    def interval(
+        self, level: float = 0.95, simultaneous: bool = False, kind: Kind | None = None
+    ) -> tuple[float, float]:
+        """Its interval, as `Answers.interval` has it."""
+        low, high = self.answers.interval(level, simultaneous, kind)
+        return float(low.reshape(-1)[self.place]), float(high.reshape(-1)[self.place])
+
+    def __float__(self) -> float:
+        return self.share
+
+    def __repr__(self) -> str:
+        return f"<Answer {self.name}: {_percent(self.share)} [{_between(self.low, self.high)}]>"
 
 
 def kind_given(kind: Kind | None, strict: object) -> Kind:
@@ -253,22 +394,6 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def frame(columns: Mapping[str, NDArray[Any]], backend: Backend | None = None) -> Any:
-    """Columns as a pandas or Polars frame, whichever is installed; a dict without either, or for "dict"."""
-    if backend not in (None, "pandas", "polars", "dict"):
-        raise ValueError(f"expected backend to be pandas, polars, dict or None, got {backend!r}")
-    chosen = backend or next((name for name in ("pandas", "polars") if importlib.util.find_spec(name)), "dict")
-    if chosen == "pandas":
-        import pandas as pd
-
-        return pd.DataFrame(dict(columns))
-    if chosen == "polars":
-        import polars as pl
-
-        return pl.DataFrame({name: _for_polars(column) for name, column in columns.items()})
-    return dict(columns)
-
-
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
     """Columns under their names; the first ``left`` to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
@@ -277,14 +402,6 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
         for row in (head, ["-" * w for w in widths], *rows)
     ]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _for_polars(column: NDArray[Any]) -> Any:
-    if column.dtype.kind == "m":
-        return column.astype("timedelta64[ms]")
-    if column.dtype.kind == "M" and np.datetime_data(column.dtype)[0] == "s":
-        return column.astype("datetime64[ms]")
-    return column.tolist() if column.dtype == object else column
 
 
 def percent(share: float) -> str:

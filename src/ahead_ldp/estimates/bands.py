@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 
 from ahead_ldp.schema.arrays import Floats
 
+Kind = Literal["strict", "model"]  # of an interval
 Joint = Callable[[], Floats | None]  # draws of all errors together, (draws, n), or None where nothing is known
 
 _SUREST = 1 - 2**-52  # the largest level whose quantile is finite after rounding

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cache, cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.device.canonical import Record, canonical_bytes
 from ahead_ldp.device.codes import Attribute, Schema
-from ahead_ldp.estimates.answers import Answers, Backend, Kind, StrictIntervals, frame, kind_given, text_table
-from ahead_ldp.estimates.bands import normal_draws
+from ahead_ldp.estimates.answers import Answers, StrictIntervals, kind_given, text_table
+from ahead_ldp.estimates.bands import Kind, normal_draws
 from ahead_ldp.estimates.origin import Origin
 from ahead_ldp.estimates.quantiles import Mean, Quantiles, StrictNumber, StrictPlaces
+from ahead_ldp.estimates.showing import RandomState, Shown
 from ahead_ldp.estimates.slices import (
     around_levels,
     blocks,
@@ -38,13 +39,14 @@ from ahead_ldp.estimates.slices import (
 )
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.coding import bucket_label
-from ahead_ldp.schema.queries import Query, Snap, parse_query
-from ahead_ldp.schema.units import buckets, centres, decode, numbers_at, numbers_of, positions_after, spoken
+from ahead_ldp.schema.queries import Asked, Snap, as_query
+from ahead_ldp.schema.units import buckets, centres, numbers_at, numbers_of, positions_after, spoken
 from ahead_ldp.schema.workloads import Workload
 
-__all__ = ["Answers", "Estimate", "RandomState"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-RandomState = int | Generator | None
+__all__ = ["Answers", "Estimate", "RandomState"]
 
 MOST_POINTS = 1024  # of a curve, where the caller does not say which: no picture shows more
 _TERMS = 64  # of a linear combination whose covariances are found pair by pair, at most: 2016 pairs
@@ -69,7 +71,7 @@ class Reports(Protocol):
         """That of a mean, where of each code the least and the largest number is known."""
 
 
-class Estimate(ABC):
+class Estimate(Shown, ABC):
     """A distribution as far as the reports tell it.
 
     ``consistent`` says whether answers are additive, within [0, 1] and monotone in the box; the paper's own
@@ -104,9 +106,10 @@ class Estimate(ABC):
     def answer_jointly(self, workload: Workload, *, errors: bool = True) -> Answers:
         """Answers that know their joint law, for simultaneous intervals; it is worked out when it is asked for."""
         answers = self.answer(workload, errors=errors)
-        joint = cache(partial(self.joint_errors, workload)) if errors and answers.joint is None else answers.joint
+        joint = _JointErrors(self, workload) if errors and answers.joint is None else answers.joint
         strict = self._reports.answers(workload) if errors and self._reports else None
-        return replace(answers, joint=joint, consistent=self.consistent, strict=strict, assumption=self.assumption)
+        known = replace(answers, joint=joint, consistent=self.consistent, strict=strict, assumption=self.assumption)
+        return replace(known, backend=self.backend)
 
     @cached_property
     def _reports(self) -> Reports | None:
@@ -133,7 +136,7 @@ class Estimate(ABC):
         flagged = (weights != 0) @ answers.bias_not_included
         return Answers(weights @ answers.values, error, flagged, {}, self.consistent)
 
-    def weighted(self, queries: Sequence[Query | str], weights: ArrayLike, snap: Snap | None = None) -> Answers:
+    def weighted(self, queries: Sequence[Asked], weights: ArrayLike, snap: Snap | None = None) -> Answers:
         """Weighted sums of answers, one for each row of weights, such as the difference of two: weights [1, -1].
 
         Their strict intervals come from the reports at once: they are narrower than the sum of the queries' widths.
@@ -144,21 +147,26 @@ class Estimate(ABC):
             raise ValueError(f"expected {workload.n} finite weights in each row, got {weights!r}")
         limits = float(np.minimum(rows, 0).sum(axis=1).min()), float(np.maximum(rows, 0).sum(axis=1).max())
         strict = self._reports.sums(workload, rows) if self._reports else None
-        texts = [" ".join(f"{w:+g} ({q})" for w, q in zip(row, queries, strict=True) if w) for row in rows]
+        texts = [
+            " ".join(f"{w:+g} ({q})" for w, q in zip(row, map(_spoken_query, queries), strict=True) if w)
+            for row in rows
+        ]
         labels = {"sum": np.array(texts, object)}
         sums = replace(self.linear(workload, rows), labels=labels, limits=limits)
-        return replace(sums, strict=strict, assumption=self.assumption)
+        return replace(sums, strict=strict, assumption=self.assumption, backend=self.backend)
 
     # What people ask.
 
-    def ask(self, *queries: Query | str, snap: Snap | None = None) -> Answers:
-        """Answers to queries in the user's units, such as ``"salary in 100000..120000 and age in 30..39"``.
+    def ask(self, *queries: Asked | list[Asked], snap: Snap | None = None) -> Answers:
+        """Answers to queries in the user's units, such as ``"salary > 50k and age between 30 and 39"``.
 
-        ``snap`` moves ends inside a bucket to a border: "outward", "inward" or "nearest".
+        A query is a text, a `Query`, conditions such as ``{"age": (30, 39), "town": ["A", "B"]}``, or a tuple for one
+        attribute, ``("age", 30, 39)``; a list holds several. ``snap`` moves ends inside a bucket to a border:
+        "outward", "inward" or "nearest".
         """
-        parsed = [parse_query(q) if isinstance(q, str) else q for q in queries]
-        texts = np.array([q if isinstance(q, str) else str(q) for q in queries], object)
-        return self._labelled(Workload.from_queries(self.schema, parsed, snap), {"query": texts})
+        every = [query for given in queries for query in (given if isinstance(given, list) else [given])]
+        texts = np.array([_spoken_query(query) for query in every], object)
+        return self._labelled(Workload.from_queries(self.schema, every, snap), {"query": texts})
 
     def cdf(
         self,
@@ -194,6 +202,7 @@ class Estimate(ABC):
         places, curve = crossed_curve(self._shares, self.schema, a, wanted)
         at = np.interp(wanted, curve, places)
         strict, says = self._reports.quantiles(a, wanted, at) if self._reports else None, self.assumption
+        back = self.backend
         if a.missing == "cell":  # F(x) - level F(end), over F(end)
             lo, hi = np.append(np.zeros(at.size), at), np.append(at, np.full(at.size, float(a.ordered_size)))
             workload = slices(self.schema, a.name, lo, hi)
@@ -202,13 +211,13 @@ class Estimate(ABC):
             scale, order = np.maximum(total, _ROUNDING), np.argsort(at)
             error = np.interp(places, at[order], (below.spread / scale)[order])
             errors = below.standard_error / scale
-            return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, None, strict, says)
+            return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, None, strict, says, back)
         below = self.answer(slices(self.schema, a.name, np.zeros(at.size), at))
         around = around_levels(places, curve, wanted, below.spread)
         near = self.answer_jointly(slices(self.schema, a.name, np.zeros(around.size), around))
         error = np.interp(places, around, near.spread)
         errors = below.standard_error
-        return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, near, strict, says)
+        return Quantiles(a, wanted, errors, places, curve, below.bias_not_included, error, near, strict, says, back)
 
     def histogram(
         self,
@@ -258,24 +267,13 @@ class Estimate(ABC):
         bias = 0.0 if ratio.bias_error is None else float(ratio.bias_error[0])
         strict = self._strict_mean(self._reports, a) if self._reports else None
         error, marked = float(ratio.standard_error[0]), bool(ratio.bias_not_included[0])
-        return Mean(a, number, error, marked, bias, strict, self.assumption)
+        return Mean(a, number, error, marked, bias, strict, self.assumption, self.backend)
 
     def _strict_mean(self, reports: Reports, a: Attribute) -> StrictNumber:
         low, high = buckets(a, np.arange(a.ordered_size))
         places, curve = crossed_curve(self._shares, self.schema, a, _MARKS, _MARKS.size)
         marks = np.unique(np.round([0.0, *np.interp(_MARKS, curve, places), float(a.ordered_size)]))
         return reports.mean(a, low, high - (a.kind != "real"), marks)
-
-    def sample(self, n: int, random_state: RandomState = None) -> dict[str, NDArray[Any]]:
-        """Synthetic records in the user's units, a column for each attribute, drawn from the joint distribution.
-
-        They carry no more about anybody than the estimate does, and its noise; they are for programs that need
-        records, not for counting.
-        """
-        if n < 0:
-            raise ValueError(f"expected n >= 0, got {n}")
-        rng = np.random.default_rng(random_state)
-        return decode(self.schema, self.sample_codes(n, rng), rng)
 
     def sample_codes(self, n: int, rng: Generator) -> Ints:  # -> (n, m)
         """Codes drawn from the joint distribution, every cell of which is asked for."""
@@ -288,17 +286,13 @@ class Estimate(ABC):
         """A text table: method, epsilon, people, and for each attribute its quartiles with intervals."""
         head = ["attribute", "kind", "codes", "25 %", "median", "75 %"]
         rows, marked = [], False
-        notes = dict[str, None]()
+        notes = dict.fromkeys(self._clipped_notes())
         for a in self.schema.attributes:
-            if a.kind == "nominal":
-                shares = self.marginal(a.name).values
-                top = np.argsort(-shares, kind="stable")[:3]
-                texts = [f"{bucket_label(a, i)} {100 * shares[i]:.1f} %" for i in top]
-            else:
-                quartiles = self.quantiles(a.name)
-                texts, marked = quartiles.texts(level, kind), marked or bool(quartiles.bias_not_included.any())
+            texts, quartiles = self._quartile_texts(a, level, kind)
+            if quartiles is not None:
+                marked = marked or bool(quartiles.bias_not_included.any())
                 notes |= dict.fromkeys(quartiles.notes(level, kind))
-            rows.append([a.name, a.kind, str(a.size), *texts, *[""] * (3 - len(texts))])
+            rows.append([a.name, a.kind, str(a.size), *texts])
         p, model = self.provenance, kind_given(kind, self.provenance) == "model"
         lines = [] if p is None else [f"{p.method}, epsilon {p.epsilon}, {p.people:,} people"]
         lines += [text_table(head, rows, left=2), f"[ , ]: {100 * level:g} % intervals", *notes]
@@ -310,22 +304,20 @@ class Estimate(ABC):
             lines.append("The estimate is not consistent; quartiles are read off a curve made monotone.")
         return "\n".join(lines)
 
-    def to_frame(
-        self, *attributes: str, backend: Backend | None = None, level: float = 0.95, kind: Kind | None = None
-    ) -> Any:
-        """One or two attributes' marginal as a data frame; without a name, every attribute's in one long frame."""
-        if attributes:
-            return self.marginal(*attributes).to_frame(backend, level, kind)
-        parts = []
-        for name in self.schema.names:
-            columns = self.marginal(name).columns(level, kind)
-            bucket = columns.pop(name)
-            parts.append({"attribute": np.full(bucket.size, name, object), "bucket": bucket, **columns})
-        return frame({key: np.concatenate([part[key] for part in parts]) for key in parts[0]}, backend)
+    def _quartile_texts(self, a: Attribute, level: float, kind: Kind | None) -> tuple[list[str], Quantiles | None]:
+        """Three texts: the quartiles, or the most common categories where there is no order."""
+        if a.kind != "nominal":
+            quartiles = self.quantiles(a.name)
+            return quartiles.texts(level, kind), quartiles
+        shares = self.marginal(a.name, errors=False).values
+        top = np.argsort(-shares, kind="stable")[:3]
+        texts = [f"{bucket_label(a, i)} {100 * shares[i]:.1f} %" for i in top]
+        return [*texts, *[""] * (3 - len(texts))], None
 
-    def plot(self, *attributes: str, **options: Any) -> Any:
+    def plot(self, *attributes: str, **options: Any) -> Figure:
         """A picture of one or two attributes, as a matplotlib Figure; see ``figures.plot_estimate``."""
-        return import_module("ahead_ldp.plots").plot_estimate(self, *attributes, **options)  # layers above, loaded here
+        figure: Figure = import_module("ahead_ldp.plots").plot_estimate(self, *attributes, **options)
+        return figure  # the layer above, loaded here
 
     def attach(self, provenance: Origin) -> Self:
         """This estimate with its provenance, which the driver of a run knows."""
@@ -367,3 +359,24 @@ class Estimate(ABC):
         if ordered and a.kind == "nominal":
             raise ValueError(f"expected an attribute with an order, got the nominal {a.name}")
         return a
+
+
+@dataclass(frozen=True, eq=False)
+class _JointErrors:
+    """The joint law of the errors of some answers, worked out when it is first asked for."""
+
+    estimate: Estimate
+    workload: Workload
+
+    @cached_property
+    def draws(self) -> Floats | None:
+        """Draws of it."""
+        return self.estimate.joint_errors(self.workload)
+
+    def __call__(self) -> Floats | None:
+        return self.draws
+
+
+def _spoken_query(asked: Asked) -> str:
+    """A query as it was written, or else its text."""
+    return asked if isinstance(asked, str) else str(as_query(asked))

@@ -12,15 +12,16 @@ from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates.answers import (
     STRICT_NOTE,
     Answers,
-    Backend,
-    Kind,
     differing,
-    frame,
     kind_given,
     model_note,
     outside_notes,
+    records,
+    text_table,
 )
-from ahead_ldp.estimates.bands import reach
+from ahead_ldp.estimates.bands import Kind, reach
+from ahead_ldp.estimates.cards import MOST_ROWS, card, whiskers
+from ahead_ldp.estimates.frames import Backend, Framed
 from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.units import buckets, numbers_at, spoken, spoken_mean, text, unit
@@ -41,7 +42,7 @@ class StrictNumber(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quantiles:
+class Quantiles(Framed):
     """Values below which given shares of the people lie, read off one cumulative curve.
 
     The curve is monotone; an error in its height moves the place where it is crossed. Intervals hold the places whose
@@ -60,6 +61,71 @@ class Quantiles:
     near: Answers | None = None  # shares below places around the levels: their joint law is the band's
     strict: StrictPlaces | None = None  # codes that the reports alone allow; None: nothing is known of them
     assumption: str = ""  # of the model's intervals
+    backend: Backend | None = None  # of frames, where none is named
+
+    def __len__(self) -> int:
+        """How many levels."""
+        return int(self.levels.size)
+
+    def __eq__(self, other: object) -> bool:
+        """The same levels, values and errors of the same attribute."""
+        if not isinstance(other, Quantiles):
+            return NotImplemented
+        pairs = [(getattr(self, name), getattr(other, name)) for name in ("levels", "places", "curve", "share_error")]
+        return self.attribute == other.attribute and all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+
+    def __hash__(self) -> int:
+        return hash((self.attribute, self.levels.tobytes(), self.curve.tobytes()))
+
+    def __repr__(self) -> str:
+        """Short: the first values; `table` has them all, with their intervals."""
+        values = [text(self.attribute, x, e) for x, e in zip(self._shown(), self.standard_error, strict=True)]
+        shown = [f"{100 * level:g} %: {value}" for level, value in zip(self.levels, values, strict=True)]
+        return f"<Quantiles of {self.attribute.name}: {', '.join(shown[:5])}{', ...' * (len(self) > 5)}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the values with their intervals, for notebooks."""
+        rows = self._rows(0.95, None)[:MOST_ROWS]
+        low, high = self._ends(0.95, False)
+        labels = [f"{row[0]}: {row[1]}" for row in rows]
+        drawings = whiskers(self._numbers(self.levels)[:MOST_ROWS], low[:MOST_ROWS], high[:MOST_ROWS], labels)
+        head = ["share below", self.attribute.name, "low", "high"]
+        return card(f"Quantiles of {self.attribute.name}", head, rows, self.notes(), drawings, len(self) - len(rows))
+
+    def _shown(self) -> Floats:
+        """The numbers that texts are made of: whole where the values are."""
+        numbers = self._numbers(self.levels)
+        return spoken(self.attribute, numbers).astype(float) if self.attribute.kind == "integer" else numbers
+
+    def _rows(self, level: float, kind: Kind | None) -> list[list[str]]:
+        """Level, value and both ends of each interval, as people read them."""
+        return [
+            [f"{100 * x:g} %", *said] for x, said in zip(self.levels.tolist(), self._said(level, kind), strict=True)
+        ]
+
+    def table(self, level: float = 0.95, kind: Kind | None = None) -> str:
+        """The values with their intervals as text."""
+        head = ["share below", self.attribute.name, "low", "high"]
+        return "\n".join([text_table(head, self._rows(level, kind)), *self.notes(level, kind)])
+
+    def records(self, level: float = 0.95, kind: Kind | None = None) -> list[dict[str, Any]]:
+        """The columns as one record for each level, of values that JSON has."""
+        return records(self.columns(level, kind))
+
+    @property
+    def value(self) -> NDArray[Any]:
+        """The quantiles in the user's units; ``values`` is an older name."""
+        return self.values
+
+    @property
+    def low(self) -> NDArray[Any]:
+        """Lower ends of the 95 % intervals, each for itself; `interval` has other levels."""
+        return self.interval()[0]
+
+    @property
+    def high(self) -> NDArray[Any]:
+        """Upper ends of the 95 % intervals, each for itself."""
+        return self.interval()[1]
 
     def _numbers(self, levels: Floats) -> Floats:
         clipped = np.clip(levels, 0.0, 1.0)
@@ -126,12 +192,12 @@ class Quantiles:
         ends = {"low": low, "high": high, "simultaneous_low": all_low, "simultaneous_high": all_high}
         return {**numbers, **ends, "bias_not_included": self.bias_not_included}
 
-    def to_frame(self, backend: Backend | None = None, level: float = 0.95, kind: Kind | None = None) -> Any:
-        """The columns as a data frame, or as a dict of arrays."""
-        return frame(self.columns(level, kind), backend)
-
     def texts(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """Each quantile with its pointwise interval, as people read it: whole numbers are whole, dates are dates."""
+        return [f"{value} [{low}, {high}]" for value, low, high in self._said(level, kind)]
+
+    def _said(self, level: float, kind: Kind | None) -> list[tuple[str, ...]]:
+        """Value and both ends of each interval as texts."""
         (low, high), errors = self._ends(level, False, kind), self.standard_error
         if kind_given(kind, self.strict) == "strict":
             errors = (high - low) / 4
@@ -139,7 +205,7 @@ class Quantiles:
         if self.attribute.kind == "integer":
             numbers = [spoken(self.attribute, xs).astype(float) for xs in numbers]
         written = ([text(self.attribute, x, e) for x, e in zip(xs, errors, strict=True)] for xs in numbers)
-        return [f"{value} [{low}, {high}]" for value, low, high in zip(*written, strict=True)]
+        return list(zip(*written, strict=True))
 
     def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """What a reader of the intervals must know, a line each."""
@@ -153,7 +219,7 @@ class Quantiles:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mean:
+class Mean(Framed):
     """An average with its standard error. The middle of each bucket stands for the values inside it."""
 
     attribute: Attribute
@@ -163,6 +229,53 @@ class Mean:
     bias_error: float = 0.0  # of the density assumed inside cells, as a standard deviation
     strict: StrictNumber | None = None  # None: nothing is known of the reports
     assumption: str = ""  # of the model's interval
+    backend: Backend | None = None  # of frames, where none is named
+
+    def __eq__(self, other: object) -> bool:
+        """The same average and error of the same attribute."""
+        if not isinstance(other, Mean):
+            return NotImplemented
+        mine, theirs = ((m.attribute, m.number, m.standard_error, m.bias_error) for m in (self, other))
+        return mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((self.attribute, self.number))
+
+    def __float__(self) -> float:
+        return self.number
+
+    def __repr__(self) -> str:
+        return f"<Mean of {self.attribute.name}: {self.text()}>"
+
+    def _repr_html_(self) -> str:
+        """The average with its interval, for notebooks."""
+        low, high = self._ends(0.95, None)
+        row = [text(self.attribute, x, (high - low) / 4) for x in (self.number, low, high)]
+        ends = [self.attribute.lo, self.attribute.hi]
+        drawing = whiskers([self.number, *ends], [low, *ends], [high, *ends], ["mean", "", ""])[:1]
+        title = f"Mean of {self.attribute.name}"
+        return card(title, ["mean", "low", "high"], [row], self.notes(), drawing)
+
+    @property
+    def low(self) -> Any:
+        """The lower end of the 95 % interval."""
+        return self.interval()[0]
+
+    @property
+    def high(self) -> Any:
+        """The upper end of the 95 % interval."""
+        return self.interval()[1]
+
+    def columns(self, level: float = 0.95, kind: Kind | None = None) -> dict[str, NDArray[Any]]:
+        """Value, standard error, interval and mark, each a column of one row."""
+        low, high = self.interval(level, kind)
+        numbers = {self.attribute.name: self.value, "standard_error": self.standard_error, "low": low, "high": high}
+        columns = {**numbers, "bias_not_included": self.bias_not_included}
+        return {name: np.array([value]) for name, value in columns.items()}
+
+    def records(self, level: float = 0.95, kind: Kind | None = None) -> list[dict[str, Any]]:
+        """The columns as one record, of values that JSON has."""
+        return records(self.columns(level, kind))
 
     @property
     def value(self) -> Any:

@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
+
+import numpy as np
 
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import exact_epsilon, new_epsilon
@@ -20,7 +23,7 @@ from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.registry import Registry
 
-Epsilon = float | str | Fraction
+Epsilon = float | str | Fraction | Decimal | np.floating[Any] | np.integer[Any]
 Declared = Schema | Attribute | str | Sequence[Attribute | str]
 Reading = int | Literal["newest", "stored"] | None  # how tallies are read: see ``mechanism_from_record``
 
@@ -120,17 +123,21 @@ def make_mechanism(
 
     It is for something new: what is on record comes back by `mechanism_from_record`, with any epsilon.
 
-    ``users``, the number of people expected, goes to methods that plan with it; ``paper`` takes the settings of the
-    method's own paper where they differ from the default.
+    ``epsilon`` is a decimal number in every record: a float, of Python or NumPy, means the decimal number that it
+    prints, so ``numpy.float32(0.1)`` is 0.1. ``users``, the number of people expected, goes to methods that plan with
+    it; ``paper`` takes the settings of the method's own paper where they differ from the default.
     """
     declared = as_schema(schema)
+    if users is not None and (isinstance(users, bool) or not hasattr(users, "__index__") or users < 1):
+        raise ValueError(f"expected users, the number of people, to be a whole number >= 1, got {users!r}")
+    number = plain_epsilon(epsilon)
     if isinstance(method, Mechanism):
-        return _given(method, declared, epsilon, {**choices, **({"paper": True} if paper else {})})
+        return _given(method, declared, number, {**choices, **({"paper": True} if paper else {})})
     cls = class_of(default_method(declared, paper) if method is None else method)
     _check_attributes(cls, declared)
-    if epsilon is None:
+    if number is None:
         raise ValueError("expected epsilon > 0, got none")
-    new_epsilon(epsilon)
+    new_epsilon(number)
     fields = {f.name for f in dataclasses.fields(cls)} - {"epsilon"}
     if unknown := sorted(set(choices) - fields):
         known = ", ".join(sorted(fields)) or "none"
@@ -139,8 +146,8 @@ def make_mechanism(
         choices.setdefault("users", users)
     make: Any = getattr(cls, "paper", None) if paper else None
     if make is None:
-        return cls(epsilon=epsilon, **choices)
-    return dataclasses.replace(make(epsilon=epsilon), **choices)
+        return cls(epsilon=number, **choices)
+    return dataclasses.replace(make(epsilon=number), **choices)
 
 
 def class_of(method: str | type[Mechanism]) -> type[Mechanism]:
@@ -158,7 +165,18 @@ def known_method(text: str) -> str:
     return MECHANISMS.register(text) if ":" in text and text not in MECHANISMS else text
 
 
-def _given(method: Mechanism, schema: Schema, epsilon: Epsilon | None, choices: dict[str, Any]) -> Mechanism:
+def plain_epsilon(epsilon: Epsilon | None) -> float | str | Fraction | None:
+    """Epsilon in the types that records are written from; a NumPy number is the decimal number that it prints."""
+    if isinstance(epsilon, np.floating | np.integer):
+        return float(str(epsilon))
+    if isinstance(epsilon, Decimal):
+        return Fraction(epsilon) if epsilon.is_finite() else float(epsilon)
+    return epsilon
+
+
+def _given(
+    method: Mechanism, schema: Schema, epsilon: float | str | Fraction | None, choices: dict[str, Any]
+) -> Mechanism:
     _check_attributes(type(method), schema)
     if choices:
         raise ValueError(f"expected no choices beside a method that has them, got {', '.join(sorted(choices))}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.engines.api import population
 from ahead_ldp.estimates.answers import text_table
-from ahead_ldp.mechanisms import Declared, Epsilon, known_method
+from ahead_ldp.mechanisms import Declared, Epsilon, known_method, plain_epsilon
 from ahead_ldp.plots.style import BLUE, VERMILLION, Size, Style, canvas
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.research.contrasts import Contrast, contrasts, explanation
@@ -132,19 +133,21 @@ def compare(
     declared = as_schema(schema)
     people = population(data, declared, histogram)
     workload = queries if isinstance(queries, Workload) else random_workload(declared, queries, workload_rng(seed))
-    task, errors = Task.of(declared, people, workload), {}
+    task, errors, number = Task.of(declared, people, workload), {}, plain_epsilon(epsilon)
+    if number is None:
+        raise ValueError("expected epsilon > 0, got none")
     for method in methods:
-        label, mechanism = _choose(method, task, epsilon)
+        label, mechanism = _choose(method, task, number)
         if label in errors:
             raise ValueError(f"expected different methods, got {label} twice")
         check_runs(mechanism, declared, workload)
         errors[label] = tuple(trial.mse for trial in measure(task, mechanism, repeats, seed, memory=False).trials)
     if not errors:
         raise ValueError("expected at least one method, got none")
-    return Comparison(epsilon_text(epsilon), people.n, workload.n, errors)
+    return Comparison(epsilon_text(number), people.n, workload.n, errors)
 
 
-def _choose(method: str | type[Mechanism], task: Task, epsilon: Epsilon) -> tuple[str, Mechanism]:
+def _choose(method: str | type[Mechanism], task: Task, epsilon: float | str | Fraction) -> tuple[str, Mechanism]:
     if not isinstance(method, str):
         return method.name, choose(method, task.schema, epsilon, task.people.n)[0]
     name, _, settings = method.rpartition(":")

@@ -13,6 +13,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import sqrt
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from numpy.typing import ArrayLike
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.engines.simulation import Population, is_counted, run_simulation
-from ahead_ldp.mechanisms import Epsilon, class_of, default_method, known_method, make_mechanism
+from ahead_ldp.mechanisms import class_of, default_method, known_method, make_mechanism
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.protocol.session import finish
 from ahead_ldp.schema.arrays import Floats
@@ -133,7 +134,7 @@ class Score:
         }
 
 
-def trial_rng(seed: int, method: str, epsilon: Epsilon, repetition: int) -> Generator:
+def trial_rng(seed: int, method: str, epsilon: float | str | Fraction, repetition: int) -> Generator:
     """The generator of one repetition, a function of these four and nothing else."""
     return np.random.default_rng(SeedSequence(seed, spawn_key=(_key(f"{method} {epsilon_text(epsilon)}"), repetition)))
 
@@ -205,7 +206,11 @@ def people_of(codes: ArrayLike, sizes: Sequence[int]) -> Population:
 
 
 def choose(
-    method: str | type[Mechanism] | None, schema: Schema, epsilon: Epsilon, users: int, settings: str = "default"
+    method: str | type[Mechanism] | None,
+    schema: Schema,
+    epsilon: float | str | Fraction,
+    users: int,
+    settings: str = "default",
 ) -> tuple[Mechanism, str]:
     """The method with one of its settings, and which one it is: "default" where it has none of that name.
 

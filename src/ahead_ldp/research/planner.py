@@ -19,6 +19,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.engines.simulation import MOST_CELLS, Population, run_simulation
+from ahead_ldp.estimates.cards import card, whiskers
 from ahead_ldp.mechanisms.ahead.decomposition import GrownTrees, threshold
 from ahead_ldp.mechanisms.few_people import MINIMUM
 from ahead_ldp.oracles import LinearOracle
@@ -87,6 +88,12 @@ class PredictedWidths:
         return {"shape": self.shape, "people": self.people, "level": LEVEL, "repeats": self.repeats, **self.half}
 
 
+def _widths(half: dict[str, float | None]) -> list[str]:
+    """Half the widths of intervals in percentage points, where the attributes have the kind of question."""
+    known = [half.get(kind) for kind in KINDS]
+    return ["" if width is None else f"{100 * width:.2f}" for width in known]
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a collection would look like."""
@@ -134,6 +141,21 @@ class Plan:
         """Whether the people are enough for a campaign in which no group below the minimum is counted."""
         asked = [[group.id for group in self.groups if group.wave == k + 1] for k in range(self.waves)]
         return staffing(self.mechanism, self.schema, self.users, self.minimum, asked)
+
+    def __repr__(self) -> str:
+        """Short; `record` has everything."""
+        names, epsilon = ", ".join(self.schema.names), epsilon_text(self.mechanism.epsilon)
+        size = f"{self.users:,} people, {len(self.groups)} groups, {self.waves} waves"
+        return f"<Plan for {names}: {self.mechanism.name}, epsilon {epsilon}, {size}>"
+
+    def _repr_html_(self) -> str:
+        """The error and the intervals to expect on each reference population, for notebooks."""
+        half = {w.shape: w.half for w in self.widths}
+        rows = [[p.shape, f"{p.mse.mean:.1e}", *_widths(half.get(p.shape, {}))] for p in self.predictions]
+        errors = [p.mse.mean for p in self.predictions]
+        drawings = whiskers(errors, [0.0] * len(errors), errors, [f"{row[0]}: {row[1]}" for row in rows])
+        head = ["people like", "mean squared error", *(f"half width, {kind}" for kind in KINDS)]
+        return card(repr(self).strip("<>"), head, rows, self.warnings, drawings)
 
     def record(self) -> dict[str, Any]:
         """As plain values; docs/cli.md has the fields."""

@@ -18,6 +18,7 @@ import numpy as np
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import LEAST_NEW, MOST_NEW, epsilon_text
 from ahead_ldp.engines.simulation import run_simulation
+from ahead_ldp.estimates.cards import card, whiskers
 from ahead_ldp.research.evaluation import Task, choose, trial_rng, workload_rng
 from ahead_ldp.research.planner import (
     QUERIES,
@@ -101,6 +102,18 @@ class Solution:
     def value(self) -> float:
         """The unknown's value: the smallest found for people and epsilon, the largest for buckets and attributes."""
         return _value(self.forecast.case, self.unknown)
+
+    def __repr__(self) -> str:
+        """Short; `record` has everything."""
+        reached = "" if self.reached else ", which does not reach the target"
+        return f"<Solution: {self.unknown} {self.value:,g} for a target of {self.target:g}{reached}>"
+
+    def _repr_html_(self) -> str:
+        """What was tried on the way, for notebooks."""
+        rows = [[f"{_value(f.case, self.unknown):,g}", f"{100 * f.error:.2f}"] for f in self.tried]
+        errors = [f.error for f in self.tried]
+        drawings = whiskers(errors, [0.0] * len(errors), errors, [f"{row[0]}: {row[1]}" for row in rows])
+        return card(repr(self).strip("<>"), [self.unknown, "error in points"], rows, (), drawings)
 
     def record(self) -> dict[str, Any]:
         """As plain values."""

@@ -8,12 +8,13 @@ declaration show what was given; errors about data never show a value.
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 import json
 import math
 import operator
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from ahead_ldp.device.codes import (
     second_of_day,
     second_of_epoch,
 )
+from ahead_ldp.device.codes import spoken as spoken
 
 _MOST_BUCKETS = 2**16  # edges travel one by one
 _WHOLE = ("integer", "date", "time", "datetime")
@@ -87,6 +89,11 @@ def nominal(name: str, labels: Sequence[str], missing: object = "refused") -> At
     return _declare(name, "nominal", missing, labels=_labels(name, labels))
 
 
+def boolean(name: str, missing: object = "refused") -> Attribute:
+    """Yes or no: the categories ``false`` and ``true``, which columns of truth values are counted in."""
+    return nominal(name, ("false", "true"), missing)
+
+
 def paper_buckets(name: str, lo: float, hi: float, d: int, missing: object = "refused") -> Attribute:
     """The paper's d buckets, floor((x - lo) / (hi - lo) * (d - 1)): the last one is the maximum alone."""
     low, high = _bounds(name, "real", lo, hi)
@@ -103,8 +110,20 @@ def as_schema(attributes: Schema | Attribute | str | Sequence[Attribute | str]) 
     """A schema from attributes or their texts, one or several."""
     if isinstance(attributes, Schema):
         return attributes
-    several = [attributes] if isinstance(attributes, Attribute | str) else attributes
-    return Schema(tuple(parse_attribute(a) if isinstance(a, str) else a for a in several))
+    given: object = attributes
+    if not isinstance(given, Attribute | str | Sequence):
+        form = "an attribute, a text such as 'age=integer,18,99', or a list of them"
+        raise ValueError(f"expected a schema as {form}, got a {type(given).__name__}")
+    several: Sequence[object] = [attributes] if isinstance(attributes, Attribute | str) else attributes
+    return Schema(tuple(_declared(a) for a in several))
+
+
+def _declared(given: object) -> Attribute:
+    if isinstance(given, Attribute):
+        return given
+    if not isinstance(given, str):
+        raise ValueError(f"expected attributes or texts such as 'age=integer,18,99' in a schema, got {given!r}")
+    return parse_attribute(given)
 
 
 def public_number(name: str, kind: str, value: object) -> Number:
@@ -123,9 +142,32 @@ def public_number(name: str, kind: str, value: object) -> Number:
     return number
 
 
+_SHORT = re.compile(r"([+-]?[0-9][0-9_]*(?:\.[0-9]+)?)([kKM])")
+
+
+def _short(text: str) -> Decimal | None:
+    """The number behind a text such as ``50k`` or ``1.5M``: thousands and millions."""
+    short = _SHORT.fullmatch(text.strip())
+    return None if short is None else Decimal(short[1]) * (10**6 if short[2] == "M" else 1000)
+
+
+def _whole_number(value: Any) -> int:
+    if not isinstance(value, str):
+        return operator.index(value)
+    short = _short(value)
+    if short is not None and short != int(short):
+        raise ValueError
+    return int(value) if short is None else int(short)
+
+
+def _real_number(value: Any) -> float:
+    short = _short(value) if isinstance(value, str) else None
+    return float(value) if short is None else float(short)
+
+
 _NUMBERS: dict[str, Any] = {
-    "integer": lambda value: int(value) if isinstance(value, str) else operator.index(value),
-    "real": float,
+    "integer": _whole_number,
+    "real": _real_number,
     "date": day_number,
     "time": second_of_day,
     "datetime": second_of_epoch,
@@ -196,6 +238,7 @@ _BUCKETED = ("lo", "hi", "buckets")
 _FIELDS: dict[str, tuple[str, ...]] = {
     **{kind: _BUCKETED for kind in (*_WHOLE, "real", "paper")},
     "codes": ("buckets",),
+    "boolean": (),
     **{kind: ("labels",) for kind in ("category", "ordered", "nominal")},
 }
 
@@ -221,8 +264,8 @@ def parse_attribute(spec: str) -> Attribute:
 
 
 def _split_missing(rest: str) -> tuple[str, str]:
-    body, mark, missing = rest.rpartition(",missing=")
-    return (body, missing.strip()) if mark else (rest, "refused")
+    body, mark, missing = f",{rest}".rpartition(",missing=")
+    return (body.removeprefix(","), missing.strip()) if mark else (rest, "refused")
 
 
 def _from_table(table: Mapping[str, Any], where: str) -> Attribute:
@@ -243,6 +286,8 @@ def _from_table(table: Mapping[str, Any], where: str) -> Attribute:
         return _whole(name, kind, given["lo"], given["hi"], given.get("buckets"), missing)  # type: ignore[arg-type]
     if kind in ("real", "paper"):
         return (real if kind == "real" else paper_buckets)(name, given["lo"], given["hi"], given["buckets"], missing)
+    if kind == "boolean":
+        return boolean(name, missing)
     if kind == "codes":
         return codes(name, given["buckets"], missing)
     return (nominal if kind == "nominal" else ordered)(name, given["labels"], missing)
@@ -278,7 +323,29 @@ def dump_schema(schema: Schema, path: str | PathLike[str]) -> None:
     Path(path).write_text(text, "utf-8")
 
 
+def attribute_text(attribute: Attribute) -> str:
+    """The text that `parse_attribute` reads back as an equal attribute."""
+    table = _table(attribute)
+    missing = table.pop("missing", None)
+    listed = table.get("labels", table.get("edges"))
+    body = "|".join(map(str, listed)) if listed else ",".join(str(table[f]) for f in _BUCKETED if f in table)
+    text = f"{attribute.name}={table['kind']},{body}" + (f",missing={missing}" if missing is not None else "")
+    try:
+        same = parse_attribute(text) == attribute
+    except ValueError:
+        same = False
+    if not same:
+        raise ValueError(f"expected an attribute whose names have no marks of the text form, got {attribute.name}")
+    return text
+
+
 def _toml(attribute: Attribute) -> str:
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in _table(attribute).items()]
+    return "\n".join(["[[attribute]]", *lines, ""])
+
+
+def _table(attribute: Attribute) -> dict[str, Any]:
+    """What a file says about an attribute, by field."""
     kind, lo, hi, edges = attribute.kind, attribute.lo, attribute.hi, attribute.edges
     table: dict[str, Any] = {"name": attribute.name, "kind": kind}
     if attribute.labels:
@@ -300,8 +367,7 @@ def _toml(attribute: Attribute) -> str:
     elif attribute.missing_code is not None:  # any value of the bucket has the same meaning
         code = attribute.missing_code
         table["missing"] = attribute.labels[code] if attribute.labels else spoken(kind, start_of(attribute, code))
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]
-    return "\n".join(["[[attribute]]", *lines, ""])
+    return table
 
 
 def _equal(attribute: Attribute, buckets: int) -> tuple[Number, ...]:
@@ -314,15 +380,3 @@ def start_of(attribute: Attribute, code: int) -> Number:
     if attribute.edges is None:
         return attribute.lo + code
     return attribute.lo if code == 0 else attribute.edges[code - 1]
-
-
-def spoken(kind: str, number: Number) -> Any:
-    """A number as people write it: ISO text for dates and times, else itself."""
-    if kind == "real":
-        return float(number)
-    if kind == "date":
-        return (dt.date(1970, 1, 1) + dt.timedelta(days=number)).isoformat()
-    moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=number) if kind != "integer" else None
-    if kind == "time" and moment is not None:
-        return moment.time().isoformat()
-    return moment.isoformat() if moment is not None else int(number)

@@ -15,6 +15,21 @@ from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.refusals import ValueRefused
 from ahead_ldp.schema.arrays import Bools, Ints
 from ahead_ldp.schema.attributes import spoken, start_of
+from ahead_ldp.schema.fitting import is_missing
+
+
+class ColumnRefused(ValueRefused):
+    """Values of a column break its declaration: ``attribute`` says which one, ``rule`` in which way."""
+
+    attribute: Attribute
+    rule: str
+
+    @classmethod
+    def of(cls, attribute: Attribute, count: int, rule: str) -> ColumnRefused:
+        """So many values of an attribute break a rule."""
+        error = cls(f"{attribute.name}: {count} {'value' if count == 1 else 'values'} {rule}")
+        error.attribute, error.rule = attribute, rule
+        return error
 
 
 def encode(schema: Schema, columns: Mapping[str, Any] | Sequence[Any] | NDArray[Any]) -> Ints:
@@ -66,7 +81,7 @@ def object_array(values: Sequence[Any]) -> NDArray[Any]:
 def _encode_column(attribute: Attribute, column: NDArray[Any]) -> Ints:
     absent = _missing(column)
     if absent.any() and attribute.missing_code is None:
-        raise _refused(attribute, absent.sum(), "missing, which its declaration refuses")
+        raise ColumnRefused.of(attribute, int(absent.sum()), "missing, which its declaration refuses")
     result = np.full(column.size, -1 if attribute.missing_code is None else attribute.missing_code, dtype=np.int64)
     present = np.asarray(column)[~absent]
     if attribute.labels or present.dtype.kind in "OUST":
@@ -80,21 +95,12 @@ def _missing(column: NDArray[Any]) -> Bools:
     masked = np.ma.getmaskarray(column)
     plain = np.asarray(column)
     if plain.dtype.kind == "O":
-        absent = np.fromiter((_is_missing(x) for x in plain), dtype=bool, count=plain.size)
+        absent = np.fromiter((is_missing(x) for x in plain), dtype=bool, count=plain.size)
     elif plain.dtype.kind in "fcmM":
         absent = np.isnan(plain) if plain.dtype.kind in "fc" else np.isnat(plain)
     else:
         absent = np.zeros(plain.size, dtype=bool)
     return masked | absent
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or isinstance(value, str):
-        return value is None
-    try:
-        return bool(value != value)  # NaN and NaT differ from themselves
-    except (TypeError, ValueError):
-        return type(value).__name__ == "NAType"  # pandas.NA refuses to be a truth value
 
 
 def _codes_one_by_one(attribute: Attribute, values: NDArray[Any]) -> Ints:
@@ -115,7 +121,7 @@ def _codes_one_by_one(attribute: Attribute, values: NDArray[Any]) -> Ints:
         result[i] = code
     if refusals:
         rule, count = max(refusals.items(), key=lambda item: item[1])
-        raise _refused(attribute, count, rule)
+        raise ColumnRefused.of(attribute, count, rule)
     return result
 
 
@@ -134,24 +140,20 @@ def _numbers(attribute: Attribute, values: NDArray[Any]) -> NDArray[Any]:
     else:
         bad, numbers = np.ones(values.size, dtype=bool), np.zeros(values.size, dtype=np.int64)
     if bad.any():
-        raise _refused(attribute, bad.sum(), f"not of kind {kind}")
+        raise ColumnRefused.of(attribute, int(bad.sum()), f"not of kind {kind}")
     return numbers
 
 
 def _codes_of_numbers(attribute: Attribute, numbers: NDArray[Any]) -> Ints:
     outside = ~((numbers >= attribute.lo) & (numbers <= attribute.hi))
     if outside.any():
-        raise _refused(attribute, outside.sum(), "outside the declared range")
+        raise ColumnRefused.of(attribute, int(outside.sum()), "outside the declared range")
     if attribute.kind != "real":
         numbers = numbers.astype(np.int64)
     if attribute.edges is None:
         return numbers - np.int64(attribute.lo)
     edges = np.array(attribute.edges, dtype=numbers.dtype)
     return np.searchsorted(edges, numbers, side="right").astype(np.int64)
-
-
-def _refused(attribute: Attribute, count: int, rule: str) -> ValueRefused:
-    return ValueRefused(f"{attribute.name}: {count} {'value' if count == 1 else 'values'} {rule}")
 
 
 def decode_edges(attribute: Attribute) -> NDArray[Any]:

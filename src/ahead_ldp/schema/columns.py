@@ -1,4 +1,4 @@
-"""Tables from wherever they are: arrays, mappings, data frames, CSV, Parquet and .npy files.
+"""Tables from wherever they are: arrays, mappings, data frames, results of SQL, CSV, Parquet and .npy files.
 
 Frames and Parquet need the extra ``frames``; nothing of it is imported before it is used. CSV is always read
 by the standard library, so that a file means the same whatever is installed.
@@ -7,6 +7,7 @@ by the standard library, so that a file means the same whatever is installed.
 from __future__ import annotations
 
 import csv
+import importlib.util
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from os import PathLike, fspath
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.schema.arrays import Ints
 from ahead_ldp.schema.coding import column_array, encode, object_array
+from ahead_ldp.schema.fitting import fitted
 
 Columns = dict[str, NDArray[Any]]
 
@@ -26,13 +28,19 @@ _ROWS_AT_ONCE = 2**16
 _EXTRA = "pip install 'ahead-ldp[frames]'"
 
 
-def read_columns(source: Any, columns: Sequence[str] | None = None, text: Collection[str] = ()) -> Columns:
+def read_columns(
+    source: Any, columns: Sequence[str] | None = None, text: Collection[str] = (), local: Collection[str] = ()
+) -> Columns:
     """The columns of a table by name, in the order asked for; all of them where ``columns`` is left out.
 
-    ``source`` is a mapping of arrays, a pandas or Polars frame, an Arrow table, a structured array, a plain
-    array of one record per row (then ``columns`` names its columns), or the path of a .csv, .parquet or .npy
-    file. Nulls stay: NaN among numbers, NaT among dates, ``None`` among objects. A CSV column whose cells are
-    all numbers or empty becomes numbers, unless it is named in ``text``; an empty cell is a null.
+    ``source`` is a mapping of columns; a frame of pandas or Polars, eager or lazy, or one Series; an Arrow table; a
+    DuckDB relation; any other object with ``__arrow_c_stream__`` or ``__dataframe__``; a cursor or result of SQL; a
+    list of rows; a structured array, or a plain array of one record per row; or the path of a .csv, .parquet or .npy
+    file. Rows without names, plain arrays and a Series take theirs from ``columns``.
+
+    Nulls stay: NaN among numbers, NaT among dates, ``None`` among objects. A CSV column whose cells are all numbers or
+    empty becomes numbers, unless it is named in ``text``; an empty cell is a null. Moments with a zone are given in
+    UTC, and those of the columns in ``local`` as the clock in their zone shows.
     """
     if isinstance(columns, str):
         raise ValueError(f"expected a list of column names, got the text {columns!r}")
@@ -41,13 +49,30 @@ def read_columns(source: Any, columns: Sequence[str] | None = None, text: Collec
     if isinstance(source, np.ndarray):
         return _from_array(source, columns)
     if isinstance(source, Mapping):
-        return {name: column_array(name, source[name]) for name in _chosen(list(source), columns)}
-    return _from_frame(source, columns)
+        return {name: _column(name, source[name], name in local) for name in _chosen(list(source), columns)}
+    if isinstance(source, list | tuple):
+        return _from_rows(source, columns)
+    if hasattr(source, "fetchall") and (hasattr(source, "description") or hasattr(source, "keys")):
+        return _from_sql(source, columns)
+    return _from_frame(source, columns, local)
+
+
+def declared_columns(source: Any, schema: Schema, names: Sequence[str] | None = None) -> Columns:
+    """The columns of a table that a schema declares, by attribute, each as its kind takes it (`fitting.fitted`).
+
+    ``names`` are those of the columns, where they differ from the attributes'.
+    """
+    wanted = list(names or schema.names)
+    by_column = dict(zip(wanted, schema.attributes, strict=True))
+    text = [name for name, a in by_column.items() if a.labels]
+    local = [name for name, a in by_column.items() if a.kind in ("date", "time")]
+    columns = read_columns(source, wanted, text, local)
+    return {a.name: fitted(a, columns[name]) for name, a in by_column.items()}
 
 
 def read_codes(source: Any, schema: Schema) -> Ints:
     """The codes (n, m) of the records of a table whose columns carry the names of the attributes."""
-    return encode(schema, read_columns(source, schema.names, text=[a.name for a in schema.attributes if a.labels]))
+    return encode(schema, declared_columns(source, schema))
 
 
 def _chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
@@ -73,23 +98,88 @@ def _from_array(array: NDArray[Any], columns: Sequence[str] | None) -> Columns:
     return dict(zip(_chosen(columns, columns), parts, strict=True))
 
 
-def _from_frame(source: Any, columns: Sequence[str] | None) -> Columns:
+def _from_rows(rows: Sequence[Any], columns: Sequence[str] | None) -> Columns:
+    """A list of rows, or the values of a single column."""
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        names = _chosen(list(dict.fromkeys(name for row in rows for name in row)), columns)
+        return {name: object_array([row.get(name) for row in rows]) for name in names}
+    if any(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        widths = {len(row) if isinstance(row, list | tuple | np.ndarray) else 1 for row in rows}
+        if len(widths) > 1:
+            raise ValueError(f"expected rows of one length, got lengths {', '.join(map(str, sorted(widths)))}")
+        named = _named(columns, widths.pop())
+        return {name: object_array([row[i] for row in rows]) for i, name in enumerate(named)}
+    return {_named(columns, 1)[0]: object_array(rows)}
+
+
+def _named(columns: Sequence[str] | None, count: int) -> list[str]:
+    if columns is None or len(columns) != count:
+        got = "none" if columns is None else ", ".join(columns)
+        rule = f"expected a name for each of the {count} columns without names, got {got}"
+        raise ValueError(f"{rule}; give a frame or a mapping with one named column for each attribute")
+    return _chosen(list(columns), list(columns))
+
+
+def _from_sql(result: Any, columns: Sequence[str] | None) -> Columns:
+    """What a query gave: a cursor of the Python database interface, or a result of SQLAlchemy."""
+    names = [d[0] for d in result.description] if getattr(result, "description", None) else list(result.keys())
+    wanted, rows = _chosen(names, columns), result.fetchall()
+    return {name: object_array([row[names.index(name)] for row in rows]) for name in wanted}
+
+
+def _column(name: str, values: Any, local: bool) -> NDArray[Any]:
+    """One column of a mapping: a Series of any kind, an array or a list."""
+    if not isinstance(values, list | tuple | np.ndarray) and importlib.util.find_spec("narwhals"):
+        import narwhals as nw
+
+        series = nw.from_native(values, series_only=True, pass_through=True)
+        if isinstance(series, nw.Series):
+            return _from_series(series, local)
+    return column_array(name, values)
+
+
+def _from_frame(source: Any, columns: Sequence[str] | None, local: Collection[str] = ()) -> Columns:
     try:
         import narwhals as nw
     except ImportError:
         raise ValueError(f"expected the extra frames for a {type(source).__name__}: {_EXTRA}") from None
-    try:
-        frame = nw.from_native(source)
-    except TypeError:
-        raise ValueError(f"expected a mapping, array, frame or path, got a {type(source).__name__}") from None
+    frame: Any = nw.from_native(source, allow_series=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame | nw.Series):
+        frame = nw.from_native(_by_protocol(source), eager_only=True)
+    if isinstance(frame, nw.Series):
+        own = getattr(frame, "name", None)
+        name = _named(columns or (None if own is None else [str(own)]), 1)[0]
+        return {name: _from_series(frame, name in local)}
     table = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    return {name: _from_series(table[name]) for name in _chosen(table.columns, columns)}
+    return {name: _from_series(table[name], name in local) for name in _chosen(table.columns, columns)}
 
 
-def _from_series(series: Any) -> NDArray[Any]:
+def _by_protocol(source: Any) -> Any:
+    """The frame of an object that offers its columns to others, as an Arrow table."""
+    forms = "a mapping, array, frame, Series, list of rows, SQL result or path"
+    if not any(hasattr(source, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")):
+        raise ValueError(f"expected data as {forms}, got a {type(source).__name__}")
+    try:
+        import pyarrow as pa
+        from pyarrow.interchange import from_dataframe
+    except ImportError:
+        raise ValueError(f"expected the extra frames for a {type(source).__name__}: {_EXTRA}") from None
+    try:
+        if hasattr(source, "__arrow_c_array__"):
+            return pa.table(pa.record_batch(source))
+        return pa.table(source) if hasattr(source, "__arrow_c_stream__") else from_dataframe(source)
+    except (pa.ArrowException, TypeError, NotImplementedError) as error:
+        raise ValueError(f"expected data as {forms}, got a {type(source).__name__}: {error}") from None
+
+
+def _from_series(series: Any, local: bool = False) -> NDArray[Any]:
     import narwhals as nw
 
-    if series.dtype.is_numeric() or series.dtype in (nw.Date, nw.Datetime):
+    kind = series.dtype
+    if kind == nw.Datetime and kind.time_zone is not None:
+        series = (series if local else series.dt.convert_time_zone("UTC")).dt.replace_time_zone(None)
+    plain = kind.is_numeric() and kind != nw.Decimal
+    if plain or kind in (nw.Date, nw.Datetime, nw.Duration) or (kind == nw.Boolean and not series.is_null().any()):
         return series.to_numpy()
     return object_array(series.to_list())  # to_numpy fills the nulls of an Arrow dictionary with other categories
 

@@ -21,6 +21,7 @@ from ahead_ldp.device.codes import Attribute, Number, Schema
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.attributes import public_number
 from ahead_ldp.schema.coding import declared_range
+from ahead_ldp.schema.fitting import label_of
 
 Snap = Literal["outward", "inward", "nearest"]
 Span = tuple[float, float]
@@ -29,18 +30,40 @@ _MOST_BOXES = 2**16  # of one query
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """The end of a range that is not part of it: ``(Beyond(30), None)`` is "above 30"."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Several conditions on one attribute, of which one must hold: ``Either(((None, 19), (65, None)))``."""
+
+    conditions: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        """Give every condition a plain form."""
+        given: object = self.conditions
+        if not isinstance(given, tuple | list) or not given:
+            raise ValueError(f"expected a tuple of conditions of which one holds, got {given!r}")
+        object.__setattr__(self, "conditions", tuple(_condition("an attribute", c) for c in self.conditions))
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """Conditions by attribute name; attributes not named are unrestricted, missing values included.
 
-    A condition is ``(lo, hi)``, closed, with ``None`` for an open end; a set of values; ``None`` for
-    "missing"; or one value. Values are the user's: numbers, dates or their text, labels. A range never
-    includes missing values, so ``(None, None)`` means "not missing". Queries are checked when they meet a schema.
+    A condition is ``(lo, hi)``, closed, with ``None`` for an open end and `Beyond` for one that is left out; a set or
+    list of values; ``None`` for "missing"; `Either` of several; or one value. Values are the user's: numbers, dates or
+    their text, labels. A range never includes missing values, so ``(None, None)`` means "not missing". Queries are
+    checked when they meet a schema.
     """
 
     conditions: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        """Give every condition one of the three forms."""
+        """Give every condition a plain form."""
         plain = {name: _condition(name, value) for name, value in self.conditions.items()}
         object.__setattr__(self, "conditions", plain)
 
@@ -48,129 +71,233 @@ class Query:
         """The text that `parse_query` reads back."""
         return " and ".join(_text(name, condition) for name, condition in self.conditions.items())
 
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.conditions)))
+
 
 def _condition(name: str, value: Any) -> Any:
-    if isinstance(value, set | frozenset):
+    if isinstance(value, set | frozenset | list):
         if not value:
             raise ValueError(f"expected at least one value in the set for {name}, got none")
+        if None in value:
+            raise ValueError(f"expected values in the set for {name}, got None; a range is a tuple (lo, hi)")
         return frozenset(value)
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple):
         if len(value) != 2:
-            raise ValueError(f"expected (lo, hi) for {name}, got {value!r}")
-        return tuple(value)
-    return None if value is None else (value, value)
+            raise ValueError(f"expected (lo, hi) for {name}, got {value!r}; several values are a list")
+        return value
+    return value if value is None or isinstance(value, Either) else (value, value)
+
+
+Asked = Query | str | Mapping[str, Any] | tuple[Any, ...]
+
+_SIGNS = ("=", "==", ">", ">=", "<", "<=", "in")
+
+
+def as_query(asked: object) -> Query:
+    """A query in any of its forms.
+
+    A text, a `Query`, conditions by name such as ``{"age": (30, 39), "town": ["A", "B"]}``, or a tuple for one
+    attribute: ``("age", 30, 39)``, ``("town", "A")`` or ``("age", ">=", 30)``.
+    """
+    if isinstance(asked, Query):
+        return asked
+    if isinstance(asked, str):
+        return parse_query(asked)
+    if isinstance(asked, Mapping):
+        return Query(asked)
+    if not isinstance(asked, tuple) or len(asked) not in (2, 3) or not isinstance(asked[0], str):
+        forms = 'a text such as "age in 30..39", a Query, {"age": (30, 39)} or ("age", 30, 39)'
+        raise ValueError(f"expected a query as {forms}, got {asked!r}")
+    name, *rest = asked
+    if len(rest) == 2 and isinstance(rest[0], str) and rest[0] in _SIGNS:
+        return Query({name: _signed(*rest) if rest[0] != "in" else rest[1]})
+    return Query({name: tuple(rest) if len(rest) == 2 else rest[0]})
+
+
+def _signed(sign: str, value: Any) -> tuple[Any, Any]:
+    """The range behind a comparison."""
+    end = Beyond(value) if sign in (">", "<") else value
+    return (None if sign in ("<", "<=") else end, None if sign in (">", ">=") else end)
 
 
 # The text form.
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
-    r"""|(?P<mark>\.\.|<=|>=|[={},])|(?P<bare>(?:(?!\.\.)[^\s"'{}=<>,])+))"""
+    r"""|(?P<mark>\.\.|<=|>=|==|[=<>{},])|(?P<bare>(?:(?!\.\.)[^\s"'{}=<>,])+))"""
 )
-_KEYWORDS = ("and", "in", "missing", "not")
-_FORMS = "NAME in LO..HI, NAME in {A, B}, NAME = A, NAME >= A, NAME <= A, NAME missing or NAME not missing"
+_KEYWORDS = ("and", "in", "missing", "not")  # wherever they stand; "or" and "between" only where a sign may stand
+_FORMS = (
+    "NAME in LO..HI, NAME between LO and HI, NAME in {A, B}, NAME = A, NAME > A, NAME >= A, NAME < A, NAME <= A, "
+    "NAME missing or NAME not missing"
+)
 
 
-class _Tokens:
-    """The words and marks of a query, read from the left; a quoted word is never a keyword."""
+def _tokens(text: str) -> list[tuple[str, str]]:
+    """The marks, bare words and quoted words of a text; what stands outside all of them is a token of its own."""
+    tokens, at, end = list[tuple[str, str]](), 0, len(text.rstrip())
+    while at < end:
+        token = _TOKEN.match(text, at)
+        if token is None:
+            return [*tokens, ("odd", text[at:].lstrip()[0])]
+        quoted, mark, bare = token["quoted"], token["mark"], token["bare"]
+        if quoted is not None:
+            tokens.append(("quoted", re.sub(r"\\(.)", r"\1", quoted[1:-1])))
+        elif mark is not None or bare in _KEYWORDS:
+            tokens.append(("mark", mark or bare))
+        else:
+            tokens += _bare(bare)
+        at = token.end()
+    return tokens
+
+
+def _bare(word: str) -> list[tuple[str, str]]:
+    """A bare word, and the parentheses around it: those at its ends that have no partner in it."""
+    extra = word.count("(") - word.count(")")
+    before = min(max(extra, 0), len(word) - len(word.lstrip("(")))
+    after = min(max(-extra, 0), len(word) - len(word.rstrip(")")))
+    inner = word[before : len(word) - after]
+    return [("mark", "(")] * before + [("bare", inner)] * bool(inner) + [("mark", ")")] * after
+
+
+class _Reader:
+    """The tokens of a query, read from the left; a quoted word is never a keyword."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.left, at = text, list[tuple[str, str]](), 0
-        end = len(text.rstrip())
-        while at < end:
-            token = _TOKEN.match(text, at)
-            if token is None:
-                raise self.error(f"no {text[at:].lstrip()[0]!r} outside quotes")
-            quoted, mark, bare = token["quoted"], token["mark"], token["bare"]
-            if quoted is not None:
-                self.left.append(("word", re.sub(r"\\(.)", r"\1", quoted[1:-1])))
-            else:
-                is_mark = mark is not None or bare in _KEYWORDS
-                self.left.append(("mark" if is_mark else "word", mark or bare))
-            at = token.end()
+        self.text, self.left = text, _tokens(text)
+        if self.left and self.left[-1][0] == "odd":
+            raise self.error(f"no {self.left[-1][1]!r} outside quotes")
         self.left.reverse()
 
     def error(self, rule: str) -> ValueError:
         """What to raise where the rule is broken."""
-        return ValueError(f"expected {rule} in the query {self.text!r}; conditions are {_FORMS}, joined by and")
+        joined = "joined by and; or joins conditions on one attribute"
+        return ValueError(f"expected {rule} in the query {self.text!r}; conditions are {_FORMS}, {joined}")
 
     def word(self, what: str) -> str:
         """The next token, which must be a word."""
-        if not self.left or self.left[-1][0] != "word":
+        if not self.left or self.left[-1][0] == "mark":
             raise self.error(what)
         return self.left.pop()[1]
 
+    def sees(self, *choices: str) -> bool:
+        """Whether the next token is one of these marks or, not quoted, one of these words in any case."""
+        if not self.left:
+            return False
+        kind, text = self.left[-1]
+        return (kind == "mark" and text in choices) or (kind == "bare" and text.lower() in choices)
+
     def mark(self, *choices: str) -> str:
         """The next token, which must be one of these marks."""
-        if not self.left or self.left[-1][0] != "mark" or self.left[-1][1] not in choices:
+        if not self.sees(*choices):
             raise self.error(" or ".join(choices))
-        return self.left.pop()[1]
+        return self.left.pop()[1].lower()
 
 
 def parse_query(text: str) -> Query:
-    """The query behind a text such as ``salary in 100000..120000 and size in {S, M}``.
+    """The query behind a text such as ``salary in 100k..120k and size in {S, M}``.
 
-    Names and values with spaces or marks are quoted. An attribute may stand twice only as ``>=`` and ``<=``.
+    Names and values with spaces or marks are quoted. An attribute may stand twice only with a lower and an upper end,
+    or in conditions joined by ``or``; these are put in parentheses where the query has others.
     """
-    tokens = _Tokens(text)
+    reader = _Reader(text)
     conditions: dict[str, Any] = {}
+    bare = False  # an or without parentheses
     while True:
-        name = tokens.word("the name of an attribute")
-        new = _parse_condition(tokens)
-        conditions[name] = _both(tokens, name, conditions[name], new) if name in conditions else new
-        if not tokens.left:
+        inside = reader.sees("(")
+        name, alternatives = _alternatives(reader)
+        bare = bare or (len(alternatives) > 1 and not inside)
+        new = alternatives[0] if len(alternatives) == 1 else Either(tuple(alternatives))
+        conditions[name] = _both(reader, name, conditions[name], new) if name in conditions else new
+        if bare and (reader.left or len(conditions) > 1):
+            raise reader.error("parentheses around the conditions joined by or")
+        if not reader.left:
             return Query(conditions)
-        tokens.mark("and")
+        reader.mark("and")
 
 
-def _parse_condition(tokens: _Tokens) -> Any:
-    mark = tokens.mark("in", "=", ">=", "<=", "missing", "not")
+def _alternatives(reader: _Reader) -> tuple[str, list[Any]]:
+    """Conditions on one attribute joined by or, in parentheses or not; the name, and one or more of them."""
+    inside = reader.sees("(")
+    if inside:
+        reader.mark("(")
+    name = reader.word("the name of an attribute")
+    alternatives = [_parse_condition(reader)]
+    while reader.sees("or") or (inside and reader.sees("and")):
+        joined, other = reader.mark("or", "and"), reader.word("the name of an attribute")
+        if other != name:
+            way = "weighted(['a', 'b', 'a and b'], [1, 1, -1]) is the share of a or b"
+            raise reader.error(f"{joined} between conditions on one attribute here, got {name} and {other} ({way})")
+        new = _parse_condition(reader)
+        if joined == "or":
+            alternatives.append(new)
+        else:
+            alternatives[-1] = _both(reader, name, alternatives[-1], new)
+    if inside:
+        reader.mark("or", ")")
+    return name, alternatives
+
+
+def _parse_condition(reader: _Reader) -> Any:
+    if not reader.sees(*_SIGNS, "between", "missing", "not"):
+        raise reader.error("in, =, >, >=, <, <=, between, missing or not")
+    mark = reader.mark(*_SIGNS, "between", "missing", "not")
     if mark == "missing":
         return None
     if mark == "not":
-        tokens.mark("missing")
+        reader.mark("missing")
         return (None, None)
+    if mark == "between":
+        lo = reader.word("a value after between")
+        reader.mark("and")
+        return (lo, reader.word("a value after between and and"))
     if mark != "in":
-        value = tokens.word(f"a value after {mark}")
-        return (value if mark != "<=" else None, value if mark != ">=" else None)
-    if tokens.left and tokens.left[-1] == ("mark", "{"):
-        tokens.mark("{")
-        values = {tokens.word("a value in the set")}
-        while tokens.mark(",", "}") == ",":
-            values.add(tokens.word("a value in the set"))
+        return _signed(mark, reader.word(f"a value after {mark}"))
+    if reader.sees("{"):
+        reader.mark("{")
+        values = {reader.word("a value in the set")}
+        while reader.mark(",", "}") == ",":
+            values.add(reader.word("a value in the set"))
         return values
-    lo = tokens.word("a value after in")
-    tokens.mark("..")
-    return (lo, tokens.word("a value after .."))
+    lo = reader.word("a value after in")
+    reader.mark("..")
+    return (lo, reader.word("a value after .."))
 
 
-def _both(tokens: _Tokens, name: str, old: Any, new: Any) -> tuple[Any, Any]:
+def _both(reader: _Reader, name: str, old: Any, new: Any) -> tuple[Any, Any]:
     if isinstance(old, tuple) and isinstance(new, tuple):
         if old[1] is None and new[0] is None:
             return (old[0], new[1])
         if old[0] is None and new[1] is None:
             return (new[0], old[1])
-    raise tokens.error(f"{name} to stand once, or with one >= and one <=")
+    raise reader.error(f"{name} to stand once, or with one >= and one <=")
 
 
 def _text(name: str, condition: Any) -> str:
-    name = _quoted(name)
+    if isinstance(condition, Either):
+        return f"({' or '.join(_text(name, c) for c in condition.conditions)})"
+    quoted = _quoted(name)
     if condition is None:
-        return f"{name} missing"
+        return f"{quoted} missing"
     if isinstance(condition, frozenset):
-        return f"{name} in {{{', '.join(sorted(map(_quoted, condition)))}}}"
+        return f"{quoted} in {{{', '.join(sorted(map(_quoted, condition)))}}}"
     lo, hi = condition
     if lo is None and hi is None:
-        return f"{name} not missing"
-    if lo is None or hi is None:
-        return f"{name} >= {_quoted(lo)}" if hi is None else f"{name} <= {_quoted(hi)}"
-    return f"{name} in {_quoted(lo)}..{_quoted(hi)}"
+        return f"{quoted} not missing"
+    if lo is None or hi is None or isinstance(lo, Beyond) or isinstance(hi, Beyond):
+        ends = [_one_end(quoted, ">", lo)] * (lo is not None) + [_one_end(quoted, "<", hi)] * (hi is not None)
+        return " and ".join(ends)
+    return f"{quoted} = {_quoted(lo)}" if lo is hi else f"{quoted} in {_quoted(lo)}..{_quoted(hi)}"
+
+
+def _one_end(name: str, sign: str, end: Any) -> str:
+    return f"{name} {sign} {_quoted(end.value)}" if isinstance(end, Beyond) else f"{name} {sign}= {_quoted(end)}"
 
 
 def _quoted(value: Any) -> str:
     text = str(value)
-    whole = _TOKEN.fullmatch(text)
-    if whole is not None and whole["bare"] == text and text not in _KEYWORDS and text[-1] != ".":
+    if _tokens(text) == [("bare", text)] and text[-1] != "." and not set("()") & set(text):
         return text
     return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
 
@@ -200,6 +327,8 @@ def query_boxes(schema: Schema, query: Query, snap: Snap | None = None) -> Float
 
 def _spans(attribute: Attribute, condition: Any) -> list[Span]:
     name = attribute.name
+    if isinstance(condition, Either):
+        return [span for one in condition.conditions for span in _spans(attribute, one)]
     if condition is None:
         if attribute.missing != "cell":
             raise ValueError(f"expected missing='cell' for {name} to ask for it, got {attribute.missing!r}")
@@ -211,33 +340,43 @@ def _spans(attribute: Attribute, condition: Any) -> list[Span]:
             )
         return [_span(attribute, value, value) for value in condition]
     lo, hi = condition
-    if attribute.kind == "nominal" and lo != hi:
-        raise ValueError(f"expected a set for the nominal attribute {name}, got the range {lo!r}..{hi!r}")
+    if attribute.kind == "nominal" and (lo != hi or isinstance(lo, Beyond)):
+        raise ValueError(f"expected a set for the nominal attribute {name}, got the range {_said(attribute, lo, hi)}")
     return [_span(attribute, lo, hi)]
 
 
 def _span(attribute: Attribute, lo: Any, hi: Any) -> Span:
-    """The user's closed range in code coordinates; ``None`` is an open end."""
+    """The user's range in code coordinates; ``None`` is an open end."""
     first, last = (0, len(attribute.labels) - 1) if attribute.labels else (attribute.lo, attribute.hi)
-    low = first if lo is None else _place(attribute, lo)
-    high = last if hi is None else _place(attribute, hi)
+    low = first if lo is None else _place(attribute, lo, 1)
+    high = last if hi is None else _place(attribute, hi, -1)
     if lo is not None and hi is not None and low > high:
-        raise ValueError(f"expected lo <= hi in the range for {attribute.name}, got {lo!r}..{hi!r}")
+        raise ValueError(f"expected lo <= hi in the range for {attribute.name}, got {_said(attribute, lo, hi)}")
     if low > last or high < first:
         declared = f"{declared_range(attribute)}, declared for {attribute.name}"
-        raise ValueError(f"expected a range that meets {declared}, got {lo!r}..{hi!r}")
+        raise ValueError(f"expected a range that meets {declared}, got {_said(attribute, lo, hi)}")
     start = _coordinate(attribute, max(low, first))
-    if high >= last:  # covers the last bucket, even where that is the maximum alone
-        return (start, float(attribute.ordered_size))
+    if high >= last and not (attribute.kind == "real" and isinstance(hi, Beyond) and high == last):
+        return (start, float(attribute.ordered_size))  # covers the last bucket, even where that is the maximum alone
     return (start, _coordinate(attribute, high if attribute.kind == "real" else high + 1))
 
 
-def _place(attribute: Attribute, value: Any) -> Number:
+def _said(attribute: Attribute, lo: Any, hi: Any) -> str:
+    """A range as it was given."""
+    strict = isinstance(lo, Beyond) or isinstance(hi, Beyond)
+    return _text(attribute.name, (lo, hi)) if strict else f"{lo!r}..{hi!r}"
+
+
+def _place(attribute: Attribute, value: Any, inward: int = 0) -> Number:
+    """The number behind an end of a range; one left out is the next whole number inward, a real itself."""
+    if isinstance(value, Beyond):
+        return _place(attribute, value.value) + (inward if attribute.kind != "real" else 0)
     if not attribute.labels:
         return public_number(attribute.name, attribute.kind, value)
-    if value not in attribute.labels:
+    label = label_of(attribute, value)
+    if label not in attribute.labels:
         raise ValueError(f"expected a category of {attribute.name} among {', '.join(attribute.labels)}, got {value!r}")
-    return attribute.labels.index(value)
+    return attribute.labels.index(label)
 
 
 def _coordinate(attribute: Attribute, x: Number) -> float:

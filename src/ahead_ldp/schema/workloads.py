@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.partitions.summed_area import SummedArea
 from ahead_ldp.schema.arrays import Floats, Ints
-from ahead_ldp.schema.queries import Query, Snap, parse_query, query_boxes
+from ahead_ldp.schema.queries import Asked, Snap, as_query, query_boxes
 
 _MOST_QUERIES = 2**24  # of a workload that enumerates cells
 _CHUNK = 2**22  # pairs of a box and a record looked at together
@@ -49,9 +49,9 @@ class Workload:
         return np.bincount(self.owner, weights=values, minlength=self.n).astype(np.float64)
 
     @classmethod
-    def from_queries(cls, schema: Schema, queries: Iterable[Query | str], snap: Snap | None = None) -> Workload:
-        """Queries in the user's units, as `Query` or text."""
-        parsed = [parse_query(q) if isinstance(q, str) else q for q in queries]
+    def from_queries(cls, schema: Schema, queries: Iterable[Asked], snap: Snap | None = None) -> Workload:
+        """Queries in the user's units, in any form that `as_query` takes."""
+        parsed = [as_query(q) for q in queries]
         boxes = [query_boxes(schema, q, snap) for q in parsed]
         owner = np.repeat(np.arange(len(boxes)), np.array([len(b) for b in boxes], dtype=np.int64))
         empty = np.empty((0, len(schema.sizes), 2))

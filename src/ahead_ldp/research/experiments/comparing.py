@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from ahead_ldp.device.codes import Schema
+from ahead_ldp.estimates.cards import card, whiskers
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.research.contrasts import NEAR, Contrast, Verdict, contrasts
 from ahead_ldp.research.evaluation import check_runs, choose
@@ -73,6 +74,14 @@ class Recommendation:
             "users": self.n, "epsilon": self.epsilon, "use": self.method, "best": self.best, **named,
             "contrasts": listed, "text": self.text,
         }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """The mean errors of all methods, the least first, for notebooks."""
+        order = sorted(self.means, key=lambda method: self.means[method])
+        rows = [[called(method), f"{self.means[method]:.1e}"] for method in order]
+        errors = [self.means[method] for method in order]
+        drawings = whiskers(errors, [0.0] * len(errors), errors, [f"{row[0]}: {row[1]}" for row in rows])
+        return card(self.text, ["method", "mean squared error"], rows, (), drawings)
 
 
 VERDICTS: tuple[Verdict, ...] = ("as good", "open", "worse")

@@ -20,7 +20,7 @@ from ahead_ldp.research.experiments.journal import Outcome
 from ahead_ldp.research.experiments.plan import Cell, Data, rng_of
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.coding import encode
-from ahead_ldp.schema.columns import read_columns
+from ahead_ldp.schema.columns import declared_columns
 from ahead_ldp.schema.workloads import Workload
 
 BINS = {1: (64,), 2: (32, 32)}  # in which leaves are counted, by the number of attributes
@@ -119,9 +119,7 @@ def find_people(data: Data, seed: int) -> tuple[Population, str]:
     rng = rng_of(seed, f"people {data.id}")
     if data.file:
         schema = data.schema
-        labelled = [c for c, a in zip(data.columns, schema.attributes, strict=True) if a.labels]
-        columns = read_columns(data.file, data.columns, text=labelled)
-        codes = encode(schema, dict(zip(schema.names, columns.values(), strict=True)))
+        codes = encode(schema, declared_columns(data.file, schema, data.columns))
         return population_of(drawn(codes, data.n, rng), data.sizes), ""
     if data.name in DATASETS:
         sample = load(data.name, data.columns, data.sizes, rng, data.n)

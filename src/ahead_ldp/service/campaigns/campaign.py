@@ -223,12 +223,13 @@ def _closing(closing: Record | None, mechanism: Mechanism, schema: Schema, users
         if closing is None:
             raise ValueError("expected users, the number of people who will come, or closing")
         return closing
-    closing = {"kind": "reports"} if closing is None else closing
-    wanted = closing.get("reports") if isinstance(closing, dict) else None
+    given: Any = {"kind": "reports"} if closing is None else closing
+    said = given if isinstance(given, dict) else {}  # what is no record is refused with the campaign's other terms
+    wanted = said.get("reports")
     found = check_people(mechanism, schema, users, minimum, wanted if type(wanted) is int else None)
-    if wanted is None and isinstance(closing, dict) and closing.get("kind") in ("reports", "both"):
-        return {**closing, "reports": found.reports}
-    return closing
+    if wanted is None and said.get("kind") in ("reports", "both"):
+        return {**said, "reports": found.reports}
+    return given  # type: ignore[no-any-return]
 
 
 def find_wave(store: Store, campaign: str, number: int) -> WaveRow:

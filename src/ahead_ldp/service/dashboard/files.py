@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ def _picture(estimate: Estimate, names: Sequence[str], form: str, campaign: Camp
     title = [campaign.wording[name].question if name in campaign.wording else name for name in names]
     figure.suptitle("\n".join(title).replace("$", r"\$"), fontsize="medium")
     if figure.axes:
-        setters = (figure.axes[0].set_xlabel, figure.axes[0].set_ylabel)
+        setters: list[Callable[[str], object]] = [figure.axes[0].set_xlabel, figure.axes[0].set_ylabel]
         for name, label in zip(names, setters, strict=False):
             unit = campaign.wording[name].unit if name in campaign.wording else ""
             label(f"{name} ({unit})".replace("$", r"\$") if unit else name.replace("$", r"\$"))

@@ -17,7 +17,7 @@ from ahead_ldp.device.wording import Wording
 from ahead_ldp.estimates.answers import percent
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.protocol.mechanism import Question
-from ahead_ldp.schema.queries import Query, parse_query
+from ahead_ldp.schema.queries import Either, Query, parse_query
 from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
@@ -233,7 +233,8 @@ def choices(attributes: Sequence[Attribute], query: str) -> int | None:
     for name, condition in parse_query(query).conditions.items():
         a = known[name]
         places = min(a.size, _PLACES)
-        scattered = isinstance(condition, frozenset) and not _adjacent(a, condition)
+        scattered = isinstance(condition, Either)
+        scattered = scattered or (isinstance(condition, frozenset) and not _adjacent(a, condition))
         count *= 2**a.size if scattered else places * (places + 1) // 2
     return count if count <= _MOST_CHOICES else None
 

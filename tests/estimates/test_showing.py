@@ -1,0 +1,172 @@
+"""What a notebook shows, and that results can be copied, pickled and compared."""
+
+import copy
+import pickle
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from ahead_ldp import MECHANISMS, simulate
+from ahead_ldp.estimates.cards import card, spark, whiskers
+from ahead_ldp.research.experiments.comparing import Recommendation
+from ahead_ldp.research.planner import plan
+from ahead_ldp.research.targets import Case, Forecast, Solution
+from ahead_ldp.schema.attributes import as_schema
+
+AGES = np.random.default_rng(3).integers(0, 32, 4000)
+TOWNS = np.array(["A & <B>", "C"], object)[(AGES > 20).astype(int)]
+SCHEMA = as_schema(["age=integer,0,31", "town=nominal,A & <B>|C"])
+ESTIMATE = simulate({"age": AGES, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", random_state=4)
+ANSWERS = ESTIMATE.ask("age > 10", ("age", 3, 5), {"town": ["C"]})
+SPREAD = {"uniform": 1e-5, "zipf": 2e-5}
+FORECAST = Forecast(Case(SCHEMA, 1000, 1.0), "flat", SPREAD, {"uniform": 0.02, "zipf": 0.03})
+SHOWN = {
+    "estimate": ESTIMATE,
+    "answers": ANSWERS,
+    "many answers": ESTIMATE.marginal("age", "town"),
+    "quantiles": ESTIMATE.quantiles("age"),
+    "mean": ESTIMATE.mean("age"),
+    "schema": SCHEMA,
+    "plan": plan(ESTIMATE.provenance.mechanism, SCHEMA, 4000),
+    "solution": Solution("users", 0.05, True, FORECAST, (FORECAST,)),
+    "comparison": Recommendation.of(1000, 1.0, {"flat": [1.0e-4, 1.1e-4], "ahead": [2e-4, 2.2e-4]}),
+}
+
+
+class Balanced(HTMLParser):
+    """Every tag that opens is closed in order, or closes itself."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen = [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.seen.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_card_is_a_table_with_a_drawing(name):
+    html = SHOWN[name]._repr_html_()
+    tags = Balanced(html).seen
+    assert tags.count("table") == 1
+    assert "svg" in tags
+    assert len(html) < 30_000
+    assert "<B>" not in html
+    assert "script" not in tags
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_repr_is_short(name):
+    assert len(repr(SHOWN[name])) < 300
+    assert "array(" not in repr(SHOWN[name])
+
+
+@pytest.mark.parametrize("method", [m for m in MECHANISMS if m != "lle"])
+def test_estimates_of_every_method_print_pickle_and_compare(method):
+    estimate = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, random_state=1)
+    people = "0" if method == "uni" else "4,000"  # it asks nobody
+    assert repr(estimate) == f"<Estimate of age: {method}, epsilon 2, {people} people>"
+    for again in (pickle.loads(pickle.dumps(estimate)), copy.copy(estimate), copy.deepcopy(estimate)):
+        assert again == estimate
+        assert hash(again) == hash(estimate)
+        assert again.provenance is not None
+        assert again.ask("age > 10") == estimate.ask("age > 10")
+    other = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, random_state=2)
+    assert (other == estimate) == (method == "uni")
+
+
+@pytest.mark.parametrize("name", ["answers", "quantiles", "mean", "schema", "estimate"])
+def test_results_pickle_and_compare(name):
+    shown = SHOWN[name]
+    for again in (pickle.loads(pickle.dumps(shown)), copy.deepcopy(shown)):
+        assert again == shown
+        assert hash(again) == hash(shown)
+    assert shown != "something else"
+    if name in ("answers", "quantiles"):
+        first, second = (x.interval(simultaneous=True) for x in (shown, pickle.loads(pickle.dumps(shown))))
+        np.testing.assert_array_equal(first, second)
+
+
+def test_different_results_are_not_equal():
+    assert ESTIMATE.quantiles("age", [0.5]) != ESTIMATE.quantiles("age", [0.25])
+    assert ESTIMATE.ask("age > 11", ("age", 3, 5), {"town": ["C"]}) != ANSWERS
+    other = simulate({"age": AGES[::-1]}, "age=integer,0,31", epsilon=2, method="flat", random_state=4)
+    assert other.mean() != ESTIMATE.mean("age")
+
+
+def test_one_vocabulary():
+    columns = ANSWERS.columns()
+    for name in ("share", "standard_error", "low", "high", "simultaneous_low", "simultaneous_high"):
+        np.testing.assert_array_equal(getattr(ANSWERS, name), columns[name])
+        assert name in ANSWERS.records()[0]
+    assert ANSWERS.values is ANSWERS.share
+    assert (ESTIMATE.quantiles("age").value == ESTIMATE.quantiles("age").values).all()
+    mean = ESTIMATE.mean("age")
+    assert float(mean) == mean.value == mean.number
+    assert mean.low <= mean.value <= mean.high
+    assert mean.records()[0]["low"] == mean.low
+
+
+def test_answers_are_found_by_what_was_asked():
+    answer = ANSWERS["age > 10"]
+    assert answer.share == ANSWERS.share[0] == float(answer)
+    assert (answer.low, answer.high) == (ANSWERS.low[0], ANSWERS.high[0])
+    assert ANSWERS["age>10"] == ANSWERS[("age", ">", 10)] == ANSWERS[0] == answer
+    assert ANSWERS[("age", 3, 5)] == ANSWERS["age in 3..5"] == ANSWERS[1]
+    assert ANSWERS[{"town": ["C"]}] == ANSWERS[-1]
+    assert [a.name for a in ANSWERS] == ANSWERS.names
+    assert ESTIMATE.histogram("town")["C"].share == ESTIMATE.histogram("town").share[1]
+    assert ESTIMATE.marginal("age", "town")["3", "C"].share == ESTIMATE.marginal("age", "town").share[3, 1]
+    assert ESTIMATE.ask(["age > 10", "age > 20"]).names == ["age > 10", "age > 20"]
+    with pytest.raises(KeyError, match=r"one of the answers 'age > 10', 'age in 3\.\.5', .*, got 'age > 11'"):
+        ANSWERS["age > 11"]
+    with pytest.raises(IndexError, match="one of 3 answers, got 3"):
+        ANSWERS[3]
+
+
+MAKE = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
+
+
+@pytest.mark.parametrize("backend", MAKE)
+def test_frames_are_of_the_library_that_came_in(backend):
+    made = MAKE[backend]
+    estimate = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", random_state=4)
+    answers, expected = estimate.ask("age > 10"), type(made({"age": [1]}))
+    for framed in (answers, estimate.quantiles(), estimate.mean(), estimate, estimate.weighted(["age > 3"], [2])):
+        assert isinstance(framed.to_frame(), expected)
+        assert isinstance(framed.to_frame(backend="dict"), dict)
+    assert isinstance(estimate.sample(5, 1), expected)
+    assert len(estimate.sample(5, 1)["age"]) == 5
+    for other, make in MAKE.items():
+        assert isinstance(answers.to_frame(other), type(make({"age": [1]})))
+
+
+def test_a_table_of_quantiles_has_the_ends():
+    quantiles = ESTIMATE.quantiles("age")
+    head, _, *rows = quantiles.table().splitlines()
+    assert head.split() == ["share", "below", "age", "low", "high"]
+    texts = [f"{row.split()[2]} [{row.split()[3]}, {row.split()[4]}]" for row in rows[:3]]
+    assert texts == quantiles.texts()
+
+
+def test_drawings_are_well_formed_and_hold_what_is_not_finite():
+    svgs = [spark([0, 1, np.nan, -1], "a < b"), *whiskers([0.1, np.nan], [np.nan, 0], [0.2, np.inf], ["x", 'y"'])]
+    for svg in [*svgs, spark([], "none")]:
+        assert ElementTree.fromstring(svg).tag == "svg"
+        assert "nan" not in svg
+    assert "and 1,000 more" in card("t", ["a"], [["<i>"]], more=1000)
+    assert "<i>" not in card("t", ["a"], [["<i>"]])
