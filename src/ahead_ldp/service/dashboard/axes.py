@@ -86,13 +86,14 @@ def round_bins(attribute: Attribute, most: int) -> tuple[Ints, float]:
         return np.arange(n + 1), 0.0
     known = borders(attribute)
     low, high = float(known[0]), float(known[-1])
+    top = high if attribute.edges is None else float(attribute.hi)
     for step in _steps(attribute, high - low):
         marks = np.array(_multiples(attribute, step, low, high))
         if not 2 <= marks.size <= most + 1:
             continue
-        at = np.where(marks >= attribute.hi, n, np.minimum(np.searchsorted(known, marks), n))
+        at = np.where(marks >= top, n, np.minimum(np.searchsorted(known, marks), n))
         fits = np.isclose(known[at], marks, rtol=0, atol=1e-9 * max(abs(low), abs(high), 1.0))
-        if (fits | (marks >= attribute.hi)).all():  # the largest value ends the last bin, which holds it
+        if (fits | (marks >= top)).all():  # the largest value ends the last bin, which holds it
             ends = _without_slivers(known, np.unique(np.concatenate([[0], at, [n]])))
             if ends.size - 1 <= most:
                 return ends.astype(np.int64), max(step, 0.0)
