@@ -1,13 +1,17 @@
 """The site: every page has its place, every public name its entry, and what is made from the program is current."""
 
 import re
+import shutil
+import subprocess
 from fnmatch import fnmatchcase
+from xml.etree import ElementTree
 
 import pytest
 
 import ahead_ldp
 from ahead_ldp.device.refusals import Reason
-from tools import docs, reference, site
+from tests.needs import needed
+from tools import docs, figures, reference, site
 
 DOCS = docs.ROOT / "docs"
 API = (DOCS / "reference" / "api.md").read_text("utf-8")
@@ -136,3 +140,34 @@ def test_a_good_site_has_no_fault(tmp_path):
     (tmp_path / "index.html").write_text(good)
     (tmp_path / "other.html").write_text('<p id="there">x</p>')
     assert list(site.faults(tmp_path)) == []
+
+
+# Pictures.
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_pictures_are_those_that_the_code_draws(name):
+    drawn = (figures.FOLDER / name).read_text("utf-8")
+    assert figures.FIGURES[name]() == drawn, "run python -m tools.figures"
+    ElementTree.fromstring(drawn)
+    assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_tree_of_the_picture_grows_and_tiles_the_domain():
+    estimate, truth = figures.grown_tree()
+    sizes = [nodes.size for nodes in figures.steps(estimate)]
+    assert sizes == sorted(sizes)
+    for nodes in figures.steps(estimate):
+        lo, hi = estimate.tree.lo.ravel()[nodes], estimate.tree.hi.ravel()[nodes]
+        assert [*sorted(lo.tolist())[1:], truth.size] == sorted(hi.tolist())
+
+
+def test_the_script_about_epsilon_computes_what_the_oracle_does():
+    node = needed(shutil.which("node"), "Node", "make system")
+    cases = [(0.1, 100, 0.0), (1.0, 10_000, 0.1), (5.0, 1_000_000, 0.5)]
+    code = f"const f = require({str(DOCS / '_static' / 'epsilon.js')!r});" + "".join(
+        f"console.log(f.halfWidth({e}, {n}, {s}));" for e, n, s in cases
+    )
+    done = subprocess.run([node, "-e", code], capture_output=True, text=True, check=True)
+    expected = [figures.half_width(*case) for case in cases]
+    assert [float(line) for line in done.stdout.split()] == pytest.approx(expected, rel=1e-6)

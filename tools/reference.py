@@ -183,8 +183,17 @@ def versions() -> str:
     return "\n".join([*lines, ""])
 
 
+def band() -> str:
+    """The place of the figure about epsilon, with the shares that its script draws."""
+    from tools import figures
+
+    shares = ",".join(f"{share:.4f}" for share in figures.shares().tolist())
+    return f'<div id="epsilon-figure" data-shares="{shares}"></div>\n'
+
+
 MAKERS: dict[str, Callable[[], str]] = {
-    "http": http, "records": records, "problems": problems, "metrics": metrics, "modules": modules, "versions": versions
+    "band": band, "http": http, "records": records, "problems": problems, "metrics": metrics, "modules": modules,
+    "versions": versions,
 }  # fmt: skip
 
 
