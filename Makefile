@@ -16,7 +16,7 @@ SOAK := tests/device tests/schema/test_attributes.py tests/schema/test_queries.p
 	tests/partitions/test_covers.py tests/partitions/test_summed_area.py tests/estimates/solvers/test_norm_sub.py tests/mechanisms/ahead/test_ahead.py tests/service/store \
 	tests/service/system
 .DEFAULT_GOAL := help
-.PHONY: help demo check fast test system lint format rings coverage mutants bench soak docs docs-serve lock clean
+.PHONY: help demo check fast test system lint format rings coverage mutants bench soak docs docs-serve release lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ docs: $(STAMP)  ## write the generated parts of the documentation, check every l
 
 docs-serve: docs  ## show the site at http://127.0.0.1:8400
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site 8400
+
+release: $(STAMP)  ## check a release, build it twice and compare; publishes nothing (RELEASING.md)
+	@$(BIN)/python -m tools.release
 
 lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes --upgrade \

@@ -25,6 +25,7 @@ TOP = {
     "CODE_OF_CONDUCT.md": "project/conduct.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "README.md": "index.md",
+    "RELEASING.md": "project/releasing.md",
     "SECURITY.md": "project/security.md",
 }
 SHOWS = {f"docs/{there}": top for top, there in TOP.items() if there != "index.md"}
