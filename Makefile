@@ -16,10 +16,10 @@ SOAK := tests/device tests/schema/test_attributes.py tests/schema/test_queries.p
 	tests/partitions/test_covers.py tests/partitions/test_summed_area.py tests/estimates/solvers/test_norm_sub.py tests/mechanisms/ahead/test_ahead.py tests/service/store \
 	tests/service/system
 .DEFAULT_GOAL := help
-.PHONY: help demo check fast test system lint format rings coverage mutants bench soak docs lock clean
+.PHONY: help demo check fast test system lint format rings coverage mutants bench soak docs docs-serve release lock clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
 	@$(BIN)/python -m ahead_ldp demo $(if $(KEEP),--keep)
@@ -64,8 +64,15 @@ soak: $(STAMP)  ## the randomised tests with new and many more examples, and the
 	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n auto --maxprocesses 4 -m "not bench" $(SOAK)
 	@$(PYTEST) -m soak $(addprefix --deselect ,$(SOAK))
 
-docs: $(STAMP)  ## write the generated parts of the documentation and check every link
+docs: $(STAMP)  ## write the generated parts of the documentation, check every link, build the site in build/site
 	@$(BIN)/python -m tools.docs
+	@$(BIN)/python -m tools.site
+
+docs-serve: docs  ## show the site at http://127.0.0.1:8400
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site 8400
+
+release: $(STAMP)  ## check a release, build it twice and compare; publishes nothing (RELEASING.md)
+	@$(BIN)/python -m tools.release
 
 lock:  ## resolve requirements.lock anew from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes --upgrade \
@@ -80,7 +87,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "installing into $(VENV) (only when pyproject.toml or requirements.lock changed)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 ifdef NEWEST
-	@$(BIN)/python -m pip install --quiet --upgrade --editable ".[fast,plot,frames,server,postgres,batch,spark,dev]"
+	@$(BIN)/python -m pip install --quiet --upgrade --editable ".[fast,plot,frames,server,postgres,batch,spark,docs,dev]"
 else
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .

@@ -14,6 +14,7 @@ import pytest
 from tools import docs
 
 LANGUAGES = {"python", "console", "text", "json", "toml", "yaml", "bibtex", "markdown"}
+DIRECTIVES = {"{toctree}", "{eval-rst}"}  # for the site alone: tests/test_site.py and `make docs` hold them
 # page -> number of blocks tagged `no-run`. Each needs a reason beside it.
 NO_RUN: dict[str, int] = {}
 COMMAND_TIMEOUT_S = 300
@@ -107,7 +108,7 @@ def test_blocks_run(page, namespace):
 def test_no_block_escapes_the_tests(page):
     infos = Counter(block.info for block in docs.blocks(page.read_text("utf-8")))
     skipped = {info for info in infos if info.endswith(" no-run")}
-    unknown = {info for info in infos if info.removesuffix(" no-run") not in LANGUAGES}
+    unknown = {info for info in infos if info.removesuffix(" no-run") not in LANGUAGES | DIRECTIVES}
     assert not unknown, f"tag each block with one of {sorted(LANGUAGES)}; commands are `console`: {unknown}"
     assert sum(infos[info] for info in skipped) == NO_RUN.get(name(page), 0)
 

@@ -1,6 +1,6 @@
 """The documentation as data: pages, fenced blocks, links, generated blocks.
 
-`python -m tools.docs` writes the generated blocks anew and checks every link.
+`python -m tools.docs` writes the generated blocks and the made parts (tools/reference.py) anew and checks every link.
 """
 
 import os
@@ -119,10 +119,12 @@ def _printed(command: str) -> str:
 
 def main() -> int:
     """Write generated blocks anew and check every page; print what is broken; 1 if anything is."""
+    from tools import reference  # which reads pages with this module
+
     found = pages()
     for page in found:
         old = page.read_text(encoding="utf-8")
-        if (new := regenerated(old)) != old:
+        if (new := reference.filled(regenerated(old))) != old:
             page.write_text(new, encoding="utf-8")
             print(f"{page.relative_to(ROOT)} written anew")
     broken = [message for page in found for message in broken_links(page)]

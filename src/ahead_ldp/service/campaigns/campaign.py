@@ -229,7 +229,7 @@ def _closing(closing: Record | None, mechanism: Mechanism, schema: Schema, users
     found = check_people(mechanism, schema, users, minimum, wanted if type(wanted) is int else None)
     if wanted is None and said.get("kind") in ("reports", "both"):
         return {**said, "reports": found.reports}
-    return given  # type: ignore[no-any-return]
+    return given
 
 
 def find_wave(store: Store, campaign: str, number: int) -> WaveRow:
