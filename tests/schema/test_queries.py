@@ -187,7 +187,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("text, form", FORMS, ids=repr)
+@pytest.mark.parametrize("text, form", FORMS, ids=[f"{i} {text}" for i, (text, _) in enumerate(FORMS)])
 def test_every_form_of_a_query_means_the_same(text, form):
     expected = q.query_boxes(SCHEMA, q.parse_query(text))
     np.testing.assert_array_equal(q.query_boxes(SCHEMA, q.as_query(form)), expected)
