@@ -13,11 +13,22 @@ if TYPE_CHECKING:
     from ahead_ldp.device.codes import Attribute, Schema
     from ahead_ldp.engines.api import collect, simulate
     from ahead_ldp.engines.archive import load
+    from ahead_ldp.estimates.analysis.differences import Difference, difference
+    from ahead_ldp.estimates.analysis.series import Series
     from ahead_ldp.estimates.answers import Answer, Answers
     from ahead_ldp.estimates.estimate import Estimate
+    from ahead_ldp.estimates.findings import Findings
     from ahead_ldp.estimates.quantiles import Mean, Quantiles
     from ahead_ldp.mechanisms import MECHANISMS, make_mechanism
-    from ahead_ldp.plots import plot_answers, plot_cdf, plot_estimate, plot_tree
+    from ahead_ldp.plots import (
+        plot_answers,
+        plot_cdf,
+        plot_difference,
+        plot_estimate,
+        plot_findings,
+        plot_tree,
+        report_page,
+    )
     from ahead_ldp.protocol.mechanism import Mechanism
     from ahead_ldp.research.comparison import Comparison, compare
     from ahead_ldp.schema.attributes import as_schema, load_schema
@@ -26,19 +37,31 @@ if TYPE_CHECKING:
     from ahead_ldp.schema.workloads import Workload
 
 __all__ = [
-    "MECHANISMS", "Answer", "Answers", "Attribute", "Beyond", "Comparison", "Draft", "Either", "Estimate", "Mean",
-    "Mechanism", "Quantiles", "Query", "Schema", "Workload", "__version__", "as_schema", "collect", "compare", "infer",
-    "load", "load_schema", "make_mechanism", "plot_answers", "plot_cdf", "plot_estimate", "plot_tree", "simulate",
+    "MECHANISMS", "Answer", "Answers", "Attribute", "Beyond", "Comparison", "Difference", "Draft", "Either", "Estimate",
+    "Findings", "Mean", "Mechanism", "Quantiles", "Query", "Schema", "Series", "Workload", "__version__", "as_schema",
+    "collect", "compare", "difference", "infer", "load", "load_schema", "make_mechanism", "plot_answers", "plot_cdf",
+    "plot_difference", "plot_estimate", "plot_findings", "plot_tree", "report_page", "simulate",
 ]  # fmt: skip
 
 _HOMES = {
     "engines.api": ("collect", "simulate"),
     "device.codes": ("Attribute", "Schema"),
+    "estimates.analysis.differences": ("Difference", "difference"),
+    "estimates.analysis.series": ("Series",),
     "estimates.answers": ("Answer", "Answers"),
     "estimates.estimate": ("Estimate",),
+    "estimates.findings": ("Findings",),
     "estimates.quantiles": ("Mean", "Quantiles"),
     "mechanisms": ("MECHANISMS", "make_mechanism"),
-    "plots": ("plot_answers", "plot_cdf", "plot_estimate", "plot_tree"),
+    "plots": (
+        "plot_answers",
+        "plot_cdf",
+        "plot_difference",
+        "plot_estimate",
+        "plot_findings",
+        "plot_tree",
+        "report_page",
+    ),
     "engines.archive": ("load",),
     "protocol.mechanism": ("Mechanism",),
     "research.comparison": ("Comparison", "compare"),

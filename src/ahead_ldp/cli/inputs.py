@@ -16,6 +16,8 @@ from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import Declared, Source
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import epsilon_text, new_epsilon
+from ahead_ldp.engines import archive, campaigns, layout
+from ahead_ldp.engines import runs as stored
 from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.mechanisms import Reading, UnknownVersion
@@ -65,6 +67,16 @@ def reading(text: str | None) -> Reading:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"expected a number, newest or stored for --reading, got {text!r}")
     return int(text)
+
+
+def read_estimate(path: Path) -> Estimate:
+    """The estimate of a collected run, of a campaign in batch so far, or of a file."""
+    if not path.is_dir():
+        return archive.load(path)
+    with replaying("run", "answered"):
+        if (path / layout.ESTIMATE).exists():
+            return stored.read_run(path)
+        return campaigns.read_estimate(path)[0]
 
 
 def about(directory: Path, estimate: Estimate) -> dict[str, Any]:

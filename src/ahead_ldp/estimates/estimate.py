@@ -6,7 +6,7 @@ Everything is built on one method, ``answer``; a kind of estimate overrides othe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -22,6 +22,7 @@ from ahead_ldp.device.canonical import Record, canonical_bytes
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.estimates.answers import Answers, StrictIntervals, kind_given, text_table
 from ahead_ldp.estimates.bands import Kind, normal_draws
+from ahead_ldp.estimates.findings import Findings
 from ahead_ldp.estimates.origin import Origin
 from ahead_ldp.estimates.quantiles import Mean, Quantiles, StrictNumber, StrictPlaces
 from ahead_ldp.estimates.showing import RandomState, Shown
@@ -280,6 +281,64 @@ class Estimate(Shown, ABC):
         p = proper(joint_shares(self._shares, self.schema))
         return np.stack(np.unravel_index(rng.choice(p.size, size=n, p=p), self.schema.sizes), axis=1).astype(np.int64)
 
+    # What people ask beyond shares: found on use, in ``analysis``, which stands above (docs/analysis.md).
+
+    def std(self, attribute: str | None = None) -> Findings:
+        """The standard deviation of a numeric attribute."""
+        return self._found("spread", "std", attribute)
+
+    def below(self, attribute: str | None, line: Any) -> Findings:
+        """The share of people below a line, among those who have a value."""
+        return self._found("spread", "below", attribute, line)
+
+    def above(self, attribute: str | None, line: Any) -> Findings:
+        """The share of people above a line, among those who have a value."""
+        return self._found("spread", "above", attribute, line)
+
+    def below_median(self, attribute: str | None = None, times: float = 0.6) -> Findings:
+        """The share of people below a part of the median, as relative poverty is defined."""
+        return self._found("spread", "below_median", attribute, times)
+
+    def lorenz(self, attribute: str | None = None, levels: ArrayLike | None = None) -> Findings:
+        """The part of the total that the people with the least hold, for shares of the people; left out, tenths."""
+        return self._found("inequality", "lorenz", attribute, *([] if levels is None else [levels]))
+
+    def top_share(self, attribute: str | None = None, levels: ArrayLike = (0.01, 0.1)) -> Findings:
+        """The part of the total that the people with the most hold, for shares of the people."""
+        return self._found("inequality", "top_share", attribute, levels)
+
+    def gini(self, attribute: str | None = None) -> Findings:
+        """The Gini coefficient of a numeric attribute that is not negative."""
+        return self._found("inequality", "gini", attribute)
+
+    def correlation(self, first: str, second: str) -> Findings:
+        """The correlation of two numeric attributes."""
+        return self._found("pairs", "correlation", first, second)
+
+    def mutual_information(self, first: str, second: str, cells: int = 4) -> Findings:
+        """The mutual information, in bits, of two attributes that are cut into blocks."""
+        return self._found("pairs", "mutual_information", first, second, cells)
+
+    def mode(self, attribute: str | None = None, bins: int | Sequence[Any] | None = None) -> Any:
+        """Where most people may be: ``analysis.spread.Mode``."""
+        return _analysis("spread").mode(self, attribute, bins)
+
+    def by(self, attribute: str, bins: int | Sequence[Any] | None = None) -> Any:
+        """Answers for each category, or bin, of an attribute: ``analysis.groups.Groups``."""
+        return _analysis("groups").Groups.of(self, attribute, bins)
+
+    def calibrated(self, margins: Mapping[str, Mapping[Any, float]]) -> Any:
+        """Answers as if some attributes had the shares that are known of everybody: ``analysis.weights.Calibrated``."""
+        return _analysis("weights").Calibrated.of(self, margins)
+
+    def since(self, before: Estimate, *, sampled: bool = True) -> Any:
+        """What changed since an earlier estimate: ``analysis.differences.difference``."""
+        return _analysis("differences").difference(before, self, sampled=sampled)
+
+    def _found(self, module: str, function: str, *given: Any) -> Findings:
+        findings: Findings = getattr(_analysis(module), function)(self, *given)
+        return findings
+
     # Summaries, pictures, files.
 
     def summary(self, level: float = 0.95, kind: Kind | None = None) -> str:
@@ -380,3 +439,7 @@ class _JointErrors:
 def _spoken_query(asked: Asked) -> str:
     """A query as it was written, or else its text."""
     return asked if isinstance(asked, str) else str(as_query(asked))
+
+
+def _analysis(name: str) -> Any:
+    return import_module(f"ahead_ldp.estimates.analysis.{name}")  # on use: it stands above

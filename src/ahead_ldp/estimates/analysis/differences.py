@@ -1,0 +1,353 @@
+"""What changed between two estimates: shares, curves, quantiles and means of one less those of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ahead_ldp.device.codes import Attribute
+from ahead_ldp.estimates.analysis.ground import Crowd, Line
+from ahead_ldp.estimates.answers import Answers, Kind
+from ahead_ldp.estimates.bands import pointwise_quantile, shared_level
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.estimates.findings import Each, Ends, Findings
+from ahead_ldp.estimates.origin import Asked
+from ahead_ldp.estimates.slices import histogram_bins, slices
+from ahead_ldp.estimates.strict.answers import StrictAnswers
+from ahead_ldp.estimates.strict.bounds import Bounds, Evidence
+from ahead_ldp.estimates.strict.functionals import Functional, Shares
+from ahead_ldp.estimates.strict.reports import StrictReports
+from ahead_ldp.oracles.tally import Tally
+from ahead_ldp.schema.arrays import Bools, Floats
+from ahead_ldp.schema.queries import Query, Snap
+from ahead_ldp.schema.units import borders, numbers_of, positions, positions_after, spoken, unit
+from ahead_ldp.schema.workloads import Workload
+
+_POINTS = 24  # of a curve, where the caller does not say which: each takes a bound of either estimate
+SAMPLED_NOTE = "The people of each estimate count as drawn at random from everybody; intervals are about everybody."
+PEOPLE_NOTE = "Intervals are about the people who took part, not about others."
+
+
+def difference(first: Estimate, second: Estimate, *, sampled: bool = True) -> Difference:
+    """What changed from the first estimate to the second: every number is the second's less the first's.
+
+    Queries and places are in the user's units, so the two may have different buckets. With ``sampled`` the people of
+    either estimate are taken as drawn at random from everybody, and intervals are about everybody; without it they
+    are about the people who took part. The two must come from different reports.
+    """
+    for estimate in (first, second):
+        if estimate.provenance is None:
+            raise ValueError("expected estimates that know their reports, from simulations, collections or files")
+    same = first is second or _same_reports(first, second)
+    if not same and _shared_reports(first, second):
+        raise ValueError("expected estimates from different reports, got two that share some of them")
+    return Difference(first, second, sampled, same)
+
+
+def _same_reports(first: Estimate, second: Estimate) -> bool:
+    one, other = (list(e.provenance.answered) if e.provenance else [] for e in (first, second))
+    return (
+        first.schema == second.schema
+        and len(one) == len(other)
+        and all(_same(a, b) for a, b in zip(one, other, strict=True))
+    )
+
+
+def _shared_reports(first: Estimate, second: Estimate) -> bool:
+    one, other = (list(e.provenance.answered) if e.provenance else [] for e in (first, second))
+    return any(_same(a, b) for a in one for b in other if a[1].n > 1)
+
+
+def _same(one: tuple[Asked, Tally], other: tuple[Asked, Tally]) -> bool:
+    (a, told), (b, heard) = one, other
+    return a.attributes == b.attributes and told.n == heard.n and np.array_equal(told.counts, heard.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """The second of two estimates less the first."""
+
+    first: Estimate
+    second: Estimate
+    sampled: bool
+    same: bool  # the two are one: every difference is 0
+
+    @property
+    def _both(self) -> tuple[Estimate, Estimate]:
+        return self.first, self.second
+
+    def ask(self, *queries: Query | str, snap: Snap | None = None) -> Answers:
+        """By how much the share of each query changed."""
+        texts = np.array([str(query) for query in queries], object)
+        return self._answers([Workload.from_queries(e.schema, queries, snap) for e in self._both], {"query": texts})
+
+    def cdf(self, attribute: str | None = None, points: int | Sequence[Any] = _POINTS) -> Answers:
+        """By how much the share of people up to each point, included, changed.
+
+        ``points`` are in the user's units, or a number of borders that both estimates have, spread over the people.
+        """
+        a, b = self._attributes(attribute, ordered=True)
+        whole = a.kind != "real"
+        if isinstance(points, int):
+            numbers = self._common(a, b, points) - whole
+            said: NDArray[Any] = spoken(a, numbers)
+        else:
+            numbers, said = numbers_of(a, points), np.asarray(points)
+        ends = [positions_after(x, numbers) for x in (a, b)]
+        pairs = zip(self._both, ends, strict=True)
+        return self._answers([slices(e.schema, a.name, np.zeros(at.size), at) for e, at in pairs], {a.name: said})
+
+    def histogram(self, attribute: str | None = None, bins: int | Sequence[Any] = 16) -> Answers:
+        """By how much the share of people in each bin changed.
+
+        ``bins`` are borders in the user's units, as for a histogram, or a number of bins that end where both estimates
+        have borders. Categories are bins; those that only one of the estimates knows are left out.
+        """
+        a, b = self._attributes(attribute, ordered=False)
+        if a.labels:
+            common = [label for label in a.labels if label in b.labels]
+            if not common:
+                raise ValueError(f"expected categories of {a.name} that both estimates know, got none")
+            answers = self.ask(*(Query({a.name: frozenset([label])}) for label in common))
+            return replace(answers, labels={a.name: np.array(common, object)})
+        if isinstance(bins, int):
+            last = float(min(a.hi, b.hi))
+            edges: Any = spoken(a, np.array([float(max(a.lo, b.lo)), *self._common(a, b, bins - 1), last]))
+        else:
+            edges = bins
+        workloads = []
+        for estimate, x in zip(self._both, (a, b), strict=True):
+            lo, hi, labels = histogram_bins(x, edges)
+            workloads.append(slices(estimate.schema, x.name, lo, hi))
+        return self._answers(workloads, {a.name: labels})
+
+    def mean(self, attribute: str | None = None) -> Findings:
+        """By how much the average of a numeric attribute changed; in days for dates, in seconds for times."""
+        a, b = self._attributes(attribute, ordered=True)
+        lines = [Line.of(e, a.name) for e in self._both]
+        means = [e.mean(a.name) for e in self._both]
+        value, error = means[1].number - means[0].number, float(np.hypot(means[0].spread, means[1].spread))
+        reach = max(a.hi, b.hi) - min(a.lo, b.lo)
+        of = " in ".join(filter(None, ["mean", unit(a)]))
+        limits = float(-reach), float(reach)
+        return self._finding(
+            a.name, of, np.array([value]), [lambda level: self._mean_ends(lines, level)], error, limits
+        )
+
+    def quantiles(self, attribute: str | None = None, levels: ArrayLike = (0.25, 0.5, 0.75)) -> Findings:
+        """By how much quantiles changed; in days for dates, in seconds for times, in codes for categories."""
+        a, b = self._attributes(attribute, ordered=True)
+        if a.labels:
+            raise ValueError(f"expected a numeric attribute for a difference of quantiles, got {a.name}")
+        parts = [e.quantiles(a.name, levels) for e in self._both]
+        wanted = parts[0].levels
+        before, after = (part._numbers(wanted) for part in parts)
+        own = [Line.of(e, a.name) for e in self._both]
+
+        def ends(level: float, p: float) -> tuple[float, float]:
+            each = float(np.sqrt(level))  # Q14
+            (low, high), (least, most) = (line.quantile_ends(p, each) for line in self._crowds(own))
+            return (0.0, 0.0) if self.same else (least - high, most - low)
+
+        error = np.hypot(parts[0].standard_error, parts[1].standard_error)
+        reach = float(max(a.hi, b.hi) - min(a.lo, b.lo))
+        each = Each([partial(ends, p=p) for p in wanted.tolist()])
+        notes, says = self._notes(), self.first.assumption
+        return Findings({"level": wanted}, after - before, each, error, says, (-reach, reach), remarks=notes)
+
+    def changed(self, answers: Answers, level: float = 0.95, kind: Kind | None = None) -> tuple[Bools, Bools]:
+        """Which of the changes exclude 0: each for itself, and with all at once."""
+        (low, high), (least, most) = answers.interval(level, False, kind), answers.interval(level, True, kind)
+        return (low > 0) | (high < 0), (least > 0) | (most < 0)
+
+    def test(self, attribute: str | None = None, level: float = 0.95, kind: Kind | None = None) -> ChangeTest:
+        """Whether anything about an attribute changed: its curve at 24 points, or all of its categories at once.
+
+        "No change" is rejected where 0 is outside of any simultaneous interval, so a false alarm has at most the
+        probability 1 - level.
+        """
+        a, _ = self._attributes(attribute, ordered=False)
+        answers = self.histogram(a.name) if a.labels else self.cdf(a.name)
+        return ChangeTest(a.name, answers, self.changed(answers, level, kind)[1], level)
+
+    def _finding(
+        self, name: str, of: str, values: Floats, ends: list[Ends], error: float, limits: tuple[float, float]
+    ) -> Findings:
+        labels = {"attribute": np.array([name], object), "of": np.array([of], object)}
+        says = self.first.assumption
+        return Findings(labels, values, Each(ends), np.array([error]), says, limits, remarks=self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        return (SAMPLED_NOTE if self.sampled else PEOPLE_NOTE,)
+
+    def _attributes(self, name: str | None, ordered: bool) -> tuple[Attribute, Attribute]:
+        a = self.first._attribute(name, ordered)
+        b = self.second._attribute(a.name, ordered)
+        if a.kind != b.kind or (a.missing == "cell") != (b.missing == "cell"):
+            raise ValueError(f"expected {a.name} to be of the same kind in both estimates, got {a.kind} and {b.kind}")
+        return a, b
+
+    def _common(self, a: Attribute, b: Attribute, most: int) -> Floats:
+        """Borders inside the ranges of both attributes that both have, at most so many, spread over the people."""
+        if most < 1:
+            raise ValueError(f"expected at least one point, got {most}")
+        shared = np.intersect1d(borders(a)[1:-1], borders(b)[1:-1])
+        if not shared.size:
+            raise ValueError(f"expected borders of {a.name} that both estimates have: name the points instead")
+        pairs = zip(self._both, (a, b), strict=True)
+        below = [e._shares(slices(e.schema, a.name, 0 * shared, positions(x, shared))) for e, x in pairs]
+        curve = np.maximum.accumulate((below[0] + below[1]) / 2)
+        wanted = np.arange(1, most + 1) / (most + 1)
+        return shared[np.unique(np.clip(np.searchsorted(curve, wanted), 0, shared.size - 1))]
+
+    @cached_property
+    def _evidence(self) -> tuple[Evidence, Evidence]:
+        made = []
+        for estimate in self._both:
+            origin: Any = estimate.provenance
+            made.append(StrictReports(estimate.schema, Crowd(origin) if self.sampled else origin))
+        return made[0], made[1]
+
+    def _crowds(self, lines: Sequence[Line]) -> list[Line]:
+        """The same lines, with bounds about those whom this difference is about."""
+        for line, evidence in zip(lines, self._evidence, strict=True):
+            line.__dict__["evidence"] = evidence
+        return list(lines)
+
+    def _mean_ends(self, lines: Sequence[Line], level: float) -> tuple[float, float]:
+        if self.same:
+            return 0.0, 0.0
+        before, after = self._crowds(lines)
+        if any(line.attribute.missing == "cell" for line in lines):
+            each = pointwise_quantile(float(np.sqrt(level)))  # Q14
+            (low, high), (least, most) = (line.mean_ends(*line.codes, each) for line in (before, after))
+            return least - high, most - low
+        lost = before.numbers(*before.codes).negative()
+        bounds = added(after.evidence.both([after.numbers(*after.codes)]), before.evidence.both([lost]))
+        upper, lower = bounds.at(pointwise_quantile(level))
+        return -float(lower), float(upper)
+
+    def _answers(self, workloads: Sequence[Workload], labels: dict[str, NDArray[Any]]) -> Answers:
+        before, after = (e.answer(w) for e, w in zip(self._both, workloads, strict=True))
+        variance = before.spread**2 + after.spread**2
+        if self.sampled:
+            for e, answers in zip(self._both, (before, after), strict=True):
+                f, origin = np.clip(answers.values, 0.0, 1.0), e.provenance
+                variance += f * (1 - f) / max(1 if origin is None else origin.people, 1)  # Q15
+        strict = DifferenceIntervals(self._evidence, (workloads[0], workloads[1]), self.same)
+        marked = before.bias_not_included | after.bias_not_included
+        error = 0.0 * variance if self.same else np.sqrt(variance)
+        consistent, says = before.consistent and after.consistent, self.first.assumption
+        return Answers(
+            after.values - before.values, error, marked, labels, consistent,
+            strict=strict, assumption=says, limits=(-1.0, 1.0),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChangeTest:
+    """Whether "no change" is rejected, and where."""
+
+    attribute: str
+    answers: Answers
+    where: Bools
+    level: float
+
+    @property
+    def rejected(self) -> bool:
+        """Whether something changed, with the probability of a false alarm that the level leaves."""
+        return bool(self.where.any())
+
+    def text(self) -> str:
+        """The verdict as a sentence."""
+        if not self.rejected:
+            return f"No change of {self.attribute} can be told from the reports, at the level {100 * self.level:g} %."
+        some = next(iter(self.answers.labels.values()))[self.where.reshape(-1)].tolist()
+        named = ", ".join(map(str, some[:3])) + (" and others" if len(some) > 3 else "")
+        return f"{self.attribute} changed, with {100 * self.level:g} % confidence: at {named}."
+
+
+@dataclass(frozen=True, eq=False)
+class DifferenceIntervals:
+    """Strict intervals of differences of shares of two estimates: one bound for both, as their noise is independent."""
+
+    evidence: tuple[Evidence, Evidence]
+    workloads: tuple[Workload, Workload]
+    same: bool
+    cache: dict[tuple[float, bool], tuple[Floats, Floats]] = field(default_factory=dict)
+
+    def interval(self, level: float, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """Each for itself, or all at once."""
+        shared_level(level, 1)
+        key = (level, simultaneous and self.workloads[0].n > 1)
+        if key not in self.cache:
+            self.cache[key] = self._interval(*key)
+        return self.cache[key]
+
+    @cached_property
+    def _functionals(self) -> list[tuple[Functional, Functional] | None]:
+        made = [[_functional(e, w, i) for i in range(w.n)] for e, w in zip(self.evidence, self.workloads, strict=True)]
+        return [None if a is None or b is None else (a, b) for a, b in zip(*made, strict=True)]
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        known = [pair for pair in self._functionals if pair is not None]
+        before, after = self.evidence
+        return added(after.both([b for _, b in known]), before.both([a.negative() for a, _ in known]))
+
+    def _interval(self, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
+        n = self.workloads[0].n
+        low, high = np.zeros(n), np.zeros(n)
+        if self.same:
+            return low, high
+        known = np.array([pair is not None for pair in self._functionals], bool)
+        if known.any():
+            count = int(known.sum())
+            others = n - count
+            own = shared_level(level, 2) if simultaneous and others else level
+            z = self._bounds.critical(own) if simultaneous and count > 1 else pointwise_quantile(own)
+            ends = self._bounds.at(z)
+            low[known], high[known] = -ends[count:], ends[:count]
+        if not known.all():
+            each = float(np.sqrt(shared_level(level, 2 * int((~known).sum())) if simultaneous else level))  # Q14
+            for i in np.flatnonzero(~known).tolist():
+                (a, b), (c, d) = (_alone(e, w, i, each) for e, w in zip(self.evidence, self.workloads, strict=True))
+                low[i], high[i] = c - b, d - a
+        return np.minimum(low, high), np.maximum(low, high)
+
+
+def _functional(evidence: Evidence, workload: Workload, i: int) -> Functional | None:
+    """The share of one query, if some attributes hold it that were asked about together; None also for all and none."""
+    boxes = workload.boxes[workload.owner == i]
+    boxes = boxes[(boxes[..., 0] < boxes[..., 1]).all(axis=1)]
+    restricted = (boxes[..., 0] > 0) | (boxes[..., 1] < np.array(workload.sizes))
+    if not len(boxes) or not restricted.any(axis=1).all():
+        return None
+    attributes = evidence.attributes_for(tuple(np.flatnonzero(restricted.any(axis=0)).tolist()))
+    return None if not attributes else Shares(attributes, ((1.0, boxes[:, list(attributes)]),))
+
+
+def _alone(evidence: Evidence, workload: Workload, i: int, level: float) -> tuple[float, float]:
+    mine = workload.owner == i
+    one = Workload(workload.sizes, workload.boxes[mine], np.zeros(int(mine.sum()), np.int64), 1)
+    low, high = StrictAnswers(evidence, one).interval(level)
+    return float(low[0]), float(high[0])
+
+
+def added(one: Bounds, other: Bounds) -> Bounds:
+    """Upper bounds of sums of two functionals, each from reports of its own: errors add up in squares."""
+    directions = []
+    for (a, x), (b, y), s, t in zip(one.directions, other.directions, one.error, other.error, strict=True):
+        both = np.concatenate([s * _one_long(x), t * _one_long(y)])
+        directions.append(((*a, -1, *b), both))
+    error = np.hypot(one.error, other.error)  # Q13
+    return Bounds(one.centre + other.centre, error, one.most + other.most, tuple(directions))  # Q13
+
+
+def _one_long(x: Floats) -> Floats:
+    return x / max(float(np.linalg.norm(x)), 1e-300)

@@ -1,0 +1,58 @@
+"""Numbers with intervals, a row each: a caterpillar plot."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ahead_ldp.estimates.answers import Kind
+from ahead_ldp.estimates.findings import Findings
+from ahead_ldp.plots.style import BLUE, SIMULTANEOUS, figure_of, legend_above, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LETTERS = 118  # of a line below a picture
+
+
+def plot_findings(
+    findings: Findings,
+    ax: Axes | None = None,
+    level: float = 0.95,
+    kind: Kind | None = None,
+    *,
+    sort: bool = True,
+) -> Figure:
+    """A row for each number, the largest first: the estimate with its interval, and those that all hold at once.
+
+    Without ``sort`` rows keep their order, as rounds of a series should.
+    """
+    n = len(findings)
+    figure = new_figure(7.0, 1.4 + 0.32 * n) if ax is None else figure_of(ax)
+    drawn = figure.add_subplot() if ax is None else ax
+    order = np.argsort(-findings.values, kind="stable") if sort else np.arange(n)
+    times, rows = 100.0 if findings.is_share else 1.0, np.arange(n)
+    values = times * findings.values[order]
+    for together, width in ((False, 2.5), (True, 0.8))[: 1 + (n > 1)]:
+        low, high = (times * side[order] for side in findings.interval(level, together, kind))
+        drawn.errorbar(
+            values, rows, xerr=np.stack([values - low, high - values]), fmt="none" if together else "o", color=BLUE,
+            elinewidth=width, capsize=2 if together else 3, markersize=5,
+            label=SIMULTANEOUS if together else f"estimate, {100 * level:g} % interval",
+        )  # fmt: skip
+    columns = [np.asarray(column)[order].tolist() for column in findings.labels.values()]
+    drawn.set_yticks(rows, [", ".join(map(str, row)) for row in zip(*columns, strict=True)])
+    drawn.set_ylim(n - 0.5, -0.5)
+    what = "people, %" if findings.is_share else "" if findings.attribute is None else findings.attribute.name
+    drawn.set_xlabel(what)
+    drawn.grid(axis="x", color="0.9")
+    drawn.set_axisbelow(True)
+    drawn.spines[["top", "right"]].set_visible(False)
+    legend_above(drawn)
+    if ax is None:
+        lines = [line for note in findings.notes(level, kind) for line in wrap(note, _LETTERS)]
+        figure.supxlabel("\n".join(lines), fontsize="x-small", color="0.35", x=0.01, ha="left")
+    return figure

@@ -1,0 +1,139 @@
+"""Differences of two estimates: 0 with itself, right with other buckets, and tests of "no change" with their power."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ahead_ldp
+from ahead_ldp.estimates.analysis.differences import added
+from ahead_ldp.estimates.strict.bounds import Bounds
+from tools.questions import lumpy
+
+LINE = "x=integer,0,63"
+
+
+def people(seed, moved=0.0):
+    rng = np.random.default_rng(seed)
+    x = lumpy(rng, 20_000)
+    return np.where(rng.random(x.size) < moved, np.minimum(x + 20, 63), x)
+
+
+def estimate(x, seed, epsilon=2.0, schema=LINE):
+    return ahead_ldp.simulate(x, schema, epsilon=epsilon, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def both():
+    return estimate(people(1), 11), estimate(people(2, 0.1), 12)
+
+
+def test_the_difference_with_itself_is_zero(both, tmp_path):
+    both[0].save(tmp_path / "e.json")
+    for again in (both[0], ahead_ldp.load(tmp_path / "e.json")):
+        change = ahead_ldp.difference(both[0], again)
+        for answers in (change.ask("x <= 20", "x in 30..40"), change.cdf("x"), change.histogram("x")):
+            assert not answers.values.any()
+            assert not np.stack(answers.interval(simultaneous=True)).any()
+        assert change.mean().value == 0
+        assert not np.stack(change.quantiles("x").interval()).any()
+        assert not change.test("x").rejected
+
+
+def test_differences_hold_the_truth(both):
+    change = ahead_ldp.difference(*both, sampled=False)
+    x, y = people(1), people(2, 0.1)
+    cuts = [12, 20, 36]
+    truth = np.array([np.mean(y <= c) - np.mean(x <= c) for c in cuts])
+    low, high = change.cdf("x", cuts).interval(simultaneous=True)
+    assert ((low <= truth) & (truth <= high)).all()
+    (low,), (high,) = change.mean("x").interval()
+    assert 0 < low <= y.mean() - x.mean() <= high
+    low, high = change.quantiles("x").interval()
+    truth = np.quantile(y, [0.25, 0.5, 0.75]) - np.quantile(x, [0.25, 0.5, 0.75])
+    assert ((low <= truth) & (truth <= high)).all()
+    one, two = (e.ask("x <= 20").interval() for e in both)
+    low, high = change.ask("x <= 20").interval()
+    assert high - low < 0.85 * (one[1] - one[0] + two[1] - two[0])  # errors add up in squares
+
+
+def test_buckets_may_differ(both):
+    coarse = estimate(people(2, 0.1), 13, schema="x=integer,0,63,16")
+    change = ahead_ldp.difference(both[0], coarse)
+    truth = np.mean(people(2, 0.1) <= 31) - np.mean(people(1) <= 31)
+    low, high = change.ask("x <= 31").interval(0.999)
+    assert low <= truth <= high < 0
+    assert set(change.cdf("x").labels["x"]) <= set(range(3, 64, 4))
+    assert change.histogram("x", bins=[0, 16, 32, 63]).labels["x"].tolist() == ["0..15", "16..31", "32..63"]
+
+
+def test_no_change_is_seldom_rejected_and_a_tenth_that_moved_is_seen():
+    false, seen = 0, 0
+    for seed in range(6):
+        first = estimate(people(100 + seed), 3 * seed)
+        false += ahead_ldp.difference(first, estimate(people(200 + seed), 3 * seed + 1)).test("x").rejected
+        seen += ahead_ldp.difference(first, estimate(people(300 + seed, 0.1), 3 * seed + 2)).test("x").rejected
+    assert false <= 1  # two of six at 5 % have the probability 3 %
+    assert seen >= 5
+
+
+def test_the_verdict_is_a_sentence(both):
+    test = ahead_ldp.difference(*both).test("x")
+    assert test.rejected
+    assert "changed" in test.text()
+    assert "No change" in ahead_ldp.difference(both[0], both[0]).test("x").text()
+
+
+def test_people_who_are_a_sample_have_wider_intervals(both):
+    own, all_of_them = (ahead_ldp.difference(*both, sampled=s).ask("x <= 20") for s in (False, True))
+    for kind in ("strict", "model"):
+        (low, high), (least, most) = own.interval(kind=kind), all_of_them.interval(kind=kind)
+        assert most - least > high - low
+
+
+def test_categories_that_both_know_are_compared():
+    rng = np.random.default_rng(3)
+    first = estimate(rng.choice(["a", "b", "c"], 20_000), 1, schema="g=nominal,a|b|c")
+    second = estimate(rng.choice(["a", "b", "d"], 20_000), 2, schema="g=nominal,d|a|b")
+    change = ahead_ldp.difference(first, second)
+    assert change.histogram("g").labels["g"].tolist() == ["a", "b"]
+    low, high = change.histogram("g").interval()
+    assert (low <= 0).all()
+    assert (high >= 0).all()
+
+
+def test_what_cannot_be_compared_is_refused(both):
+    part = ahead_ldp.simulate(people(1), LINE, epsilon=2.0, random_state=11)
+    assert ahead_ldp.difference(both[0], part).same
+    with pytest.raises(ValueError, match="same kind"):
+        ahead_ldp.difference(both[0], estimate(people(1) / 1.0, 5, schema="x=real,0,64,16")).mean("x")
+    with pytest.raises(ValueError, match="borders"):
+        ahead_ldp.difference(both[0], estimate(people(1) + 100, 5, schema="x=integer,100,163")).cdf("x")
+
+
+def test_estimates_that_share_reports_are_refused(both):
+    """After the first wave, and after all: what the first wave said is in both."""
+
+    class Part:
+        def __init__(self, origin):
+            self.origin, self.answered = origin, list(origin.answered)[:1]
+
+        def __getattr__(self, name):
+            return getattr(self.origin, name)
+
+    early = replace(both[0])
+    early.attach(Part(both[0].provenance))
+    with pytest.raises(ValueError, match="share some"):
+        ahead_ldp.difference(early, both[0])
+    with pytest.raises(ValueError, match="know their reports"):
+        ahead_ldp.difference(replace(both[0]), both[1])
+
+
+def test_errors_of_two_runs_add_up_in_squares():
+    def bound(centre, error, direction):
+        return Bounds(np.array([centre]), np.array([error]), np.ones(1), (((0,), np.array(direction)),))
+
+    total = added(bound(0.2, 0.03, [1.0, 1.0]), bound(-0.1, 0.04, [2.0]))
+    assert total.at(2.0)[0] == pytest.approx(0.1 + 2 * 0.05)
+    assert np.linalg.norm(total.directions[0][1]) == pytest.approx(0.05)
+    assert total.most[0] == 2

@@ -1,0 +1,165 @@
+"""Spread, inequality and pairs: known answers, coverage with power, and the inequalities behind the bounds."""
+
+import numpy as np
+import pytest
+
+import ahead_ldp
+from ahead_ldp.estimates.analysis import inequality, pairs
+from ahead_ldp.estimates.analysis.ground import first_place, last_place
+from ahead_ldp.estimates.analysis.spread import squares
+from tools.questions import lumpy, truths
+
+LINE = "x=integer,0,63"
+PEOPLE = lumpy(np.random.default_rng(1), 20_000)
+
+
+def found(estimate):
+    return {
+        "std": estimate.std(),
+        "below 15": estimate.below("x", 15),
+        "above 40": estimate.above("x", 40),
+        "below 0.6 of the median": estimate.below_median("x"),
+        "bottom half": estimate.lorenz("x", [0.5]),
+        "top tenth": estimate.top_share("x", [0.1]),
+        "Gini": estimate.gini("x"),
+    }
+
+
+@pytest.fixture(scope="module")
+def sharp():
+    """A hundred times as many people, at a large epsilon: next to no noise."""
+    return ahead_ldp.simulate(histogram=100 * np.bincount(PEOPLE, minlength=64), schema=LINE, epsilon=6, random_state=2)
+
+
+def test_functionals_tend_to_the_truth(sharp):
+    rough = ahead_ldp.simulate(PEOPLE, LINE, epsilon=1, random_state=2)
+    near, far, truth = found(sharp), found(rough), truths(PEOPLE)
+    for name, value in truth.items():
+        (low,), (high,) = near[name].interval()
+        (least,), (most,) = far[name].interval()
+        assert low - 1e-9 <= value <= high + 1e-9, name
+        assert least - 1e-9 <= value <= most + 1e-9, name
+        assert high - low < 0.6 * (most - least), name
+        assert near[name].value == pytest.approx(value, rel=0.05, abs=0.01), name
+
+
+def test_intervals_exclude_other_people(sharp):
+    """The power of the intervals: the functionals of people who do not round are told apart."""
+    other = truths(np.minimum(PEOPLE + 8, 63))
+    excluded = []
+    for name, findings in found(sharp).items():
+        (low,), (high,) = findings.interval()
+        excluded.append(not low <= other[name] <= high)
+    assert sum(excluded) >= 6
+
+
+def test_numbers_as_frames_records_and_text(sharp):
+    curve = sharp.lorenz("x", [0.2, 0.5])
+    assert [row["bottom"] for row in curve.records()] == [0.2, 0.5]
+    assert set(curve.to_frame("dict")) >= {"bottom", "value", "low", "high", "simultaneous_low"}
+    text = curve.table()
+    assert "simultaneous" in text
+    assert "reports alone" in text
+    assert "they hold if" in curve.table(kind="model")
+    wide, narrow = curve.interval(), curve.interval(kind="model")
+    assert (narrow[1] - narrow[0] <= wide[1] - wide[0] + 0.01).all()
+    with pytest.raises(ValueError, match="one number"):
+        _ = curve.value
+
+
+def test_the_mode_is_in_its_region(sharp):
+    mode = sharp.mode("x")
+    counts = np.histogram(PEOPLE, np.append(np.arange(16) * 4, 64))[0]
+    assert mode.region()[counts.argmax()]
+    assert mode.region().sum() <= 3
+    assert sum(row["may_be_mode"] for row in mode.records()) == mode.region().sum()
+    assert str(mode.value) in mode.table()
+
+
+def test_missing_values_are_left_out():
+    people = np.where(np.arange(PEOPLE.size) % 4 == 0, np.nan, PEOPLE)
+    schema = [ahead_ldp.Attribute("x", "integer", 0, 63, missing="cell")]
+    estimate = ahead_ldp.simulate(people, schema, epsilon=4, random_state=3)
+    truth = truths(PEOPLE[np.arange(PEOPLE.size) % 4 != 0])
+    for name in ("std", "below 15", "above 40", "bottom half", "Gini"):
+        (low,), (high,) = found(estimate)[name].interval()
+        assert low <= truth[name] <= high, name
+        assert high - low < {"std": 5}.get(name, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: e.gini("y"), "not negative"),
+        (lambda e: e.std("g"), "order"),
+        (lambda e: e.lorenz("x", [0.0]), "levels"),
+        (lambda e: e.below_median("x", 2.0), "times"),
+        (lambda e: e.correlation("x", "x"), "different"),
+        (lambda e: e.mutual_information("x", "g", 99), "cells"),
+        (lambda e: e.correlation("x", "g"), "order"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(call, message):
+    columns = {"x": [1, 2] * 50, "y": [-1, 1] * 50, "g": ["a", "b"] * 50}
+    estimate = ahead_ldp.simulate(columns, ["x=integer,0,3", "y=integer,-2,2", "g=nominal,a|b"], epsilon=1)
+    with pytest.raises(ValueError, match=message):
+        call(estimate)
+
+
+def test_pairs_hold_the_truth_and_see_dependence():
+    rng = np.random.default_rng(4)
+    x = rng.integers(0, 8, 200_000)
+    y = np.where(rng.random(x.size) < 0.7, x, rng.integers(0, 8, x.size))
+    estimate = ahead_ldp.simulate({"x": x, "y": y}, ["x=integer,0,7", "y=integer,0,7"], epsilon=5, random_state=5)
+    correlation = estimate.correlation("x", "y")
+    (low,), (high,) = correlation.interval()
+    assert 0 < low <= np.corrcoef(x, y)[0, 1] <= high
+    cells = np.histogram2d(x // 2, y // 2, bins=4)[0] / x.size
+    truth = pairs._information(cells) / np.log(2)
+    (low,), (high,) = estimate.mutual_information("x", "y").interval()
+    assert 0 < low <= truth <= high < 2
+    assert "blocks" in estimate.mutual_information("x", "y").table()
+
+
+# The inequalities.
+
+
+def test_the_range_of_gini_in_a_band_is_exact():
+    rng, widths = np.random.default_rng(6), np.ones(12)
+    curve = np.sort(rng.random(12))[::-1]
+    least, most = np.maximum(curve - 0.1, 0), np.minimum(curve + 0.1, 1)
+    low, high = (inequality._gini(inequality._extreme(least, most, widths, end), widths) for end in (False, True))
+    drawn = least + (most - least) * rng.random((20_000, 12))
+    drawn = np.concatenate([drawn, np.where(rng.random((20_000, 12)) < 0.5, least, most)])
+    ginis = np.array([inequality._gini(curve, widths) for curve in drawn])
+    assert low <= ginis.min() + 1e-12
+    assert ginis.max() <= high + 1e-12
+    assert high - ginis.max() < 0.1 * (high - low)  # both are reached, nearly
+    assert ginis.min() - low < 0.1 * (high - low)
+
+
+def test_mutual_information_of_every_table_in_the_bounds():
+    rng = np.random.default_rng(7)
+    f = rng.dirichlet(np.full(9, 0.4)).reshape(3, 3)
+    low, high = np.maximum(f - 0.01, 0).reshape(-1), (f + 0.01).reshape(-1)
+    row = np.maximum(f.sum(axis=1) - 0.02, 0), f.sum(axis=1) + 0.02
+    column = np.maximum(f.sum(axis=0) - 0.02, 0), f.sum(axis=0) + 0.02
+    least, most = pairs._least_information(low, high, row, column, f), pairs._most_information(low, high, f)
+    assert 0 < least < pairs._information(f) < most < np.log(3)
+    for _ in range(500):
+        g = np.clip(f + rng.uniform(-0.005, 0.005, f.shape), 0, None)
+        assert least <= pairs._information(g / g.sum()) <= most
+
+
+def test_ends_are_found_from_both_sides():
+    assert last_place(lambda x: 2 - x**3, 0, 10) == pytest.approx(2 ** (1 / 3), abs=2e-3)
+    assert last_place(lambda x: 2 - x**3, 0, 10) >= 2 ** (1 / 3)
+    assert first_place(lambda x: x - 3, 0, 10) == pytest.approx(3, abs=2e-3)
+    assert last_place(lambda x: 1.0, 0, 10) == 10
+    assert last_place(lambda x: -1.0, 0, 10) == 0
+
+
+def test_squares_are_bounded_over_a_bucket():
+    near, far = squares(np.array([0.0, 4.0, 9.0]), np.array([2.0, 6.0, 9.0]), 5.0)
+    assert near.tolist() == [9, 0, 16]
+    assert far.tolist() == [25, 1, 16]

@@ -1,0 +1,160 @@
+"""How often the intervals of docs/analysis.md hold, over smooth and lumpy people, and when "no change" is rejected.
+
+python -m tools.questions one|two|changes [--repeats 20] [--epsilons 0.2,1,4] [--kind strict]
+
+`one`: functionals of one attribute. `two`: groups and pairs. `changes`: differences of two estimates of the same
+people, of two samples of the same law, and with a tenth of the people moved. Runs are clusters: the last number says
+how many runs a share rests on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ahead_ldp
+from ahead_ldp.estimates.analysis.differences import difference
+
+Ints = NDArray[np.int64]
+CODES, PEOPLE = 64, 30_000
+Held = Iterator[tuple[str, bool]]
+
+
+def smooth(rng: np.random.Generator, people: int = PEOPLE) -> Ints:
+    """Log-normal numbers, none 0."""
+    return np.clip(rng.lognormal(3.0, 0.4, people), 1, CODES - 1).astype(np.int64)
+
+
+def lumpy(rng: np.random.Generator, people: int = PEOPLE) -> Ints:
+    """The same, of which six in ten round to tens."""
+    x = smooth(rng, people)
+    return np.where(rng.random(people) < 0.6, np.clip(np.round(x, -1), 10, 60), x)
+
+
+PEOPLES = {"smooth": smooth, "lumpy": lumpy}
+
+
+def truths(x: Ints) -> dict[str, float]:
+    """What the functionals are among these people."""
+    ordered = np.sort(x).astype(float)
+    held = np.append(0.0, np.cumsum(ordered)) / ordered.sum()
+    n, median = len(x), float(np.quantile(x, 0.5, method="inverted_cdf"))
+    return {
+        "std": float(x.std()),
+        "below 15": float(np.mean(x < 15)),
+        "above 40": float(np.mean(x > 40)),
+        "below 0.6 of the median": float(np.mean(x < 0.6 * median)),
+        "bottom half": float(held[n // 2]),
+        "top tenth": float(1 - held[n - n // 10]),
+        "Gini": 1 - float(np.sum(held[1:] + held[:-1])) / n,
+    }
+
+
+def one(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
+    """Functionals of one attribute."""
+    x = PEOPLES[kind](np.random.default_rng(1))
+    e = ahead_ldp.simulate(x, f"x=integer,0,{CODES - 1}", epsilon=epsilon, random_state=1000 + seed)
+    found = {
+        "std": e.std(),
+        "below 15": e.below("x", 15),
+        "above 40": e.above("x", 40),
+        "below 0.6 of the median": e.below_median("x"),
+        "bottom half": e.lorenz("x", [0.5]),
+        "top tenth": e.top_share("x", [0.1]),
+        "Gini": e.gini("x"),
+    }
+    for name, truth in truths(x).items():
+        yield name, _holds(found[name], [truth], intervals)
+    if intervals == "strict":
+        mode = e.mode("x")
+        counts = np.histogram(x, np.append(np.arange(16) * CODES // 16, CODES))[0]
+        yield "mode region", bool(mode.region()[int(np.argmax(counts))])
+
+
+def two(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
+    """Groups and pairs: numbers that differ between four groups of 40, 30, 20 and 10 %, and a number beside them."""
+    rng = np.random.default_rng(2)
+    group = rng.choice(4, PEOPLE, p=[0.4, 0.3, 0.2, 0.1])
+    x = np.clip(PEOPLES[kind](rng) + 5 * group, 0, CODES - 1)
+    y = np.clip(x // 2 + rng.integers(0, 16, PEOPLE), 0, 47)
+    names = np.array(["a", "b", "c", "d"])
+    columns = {"x": x, "y": y, "g": names[group]}
+    schema = [f"x=integer,0,{CODES - 1}", "y=integer,0,47", "g=nominal,a|b|c|d"]
+    e = ahead_ldp.simulate(columns, schema, epsilon=epsilon, random_state=1000 + seed)
+    groups = e.by("g")
+    parts = [x[group == g] for g in range(4)]
+    mean = groups.mean("x")
+    yield "share in a group", _holds(groups.share("x >= 25"), [np.mean(p >= 25) for p in parts], intervals, each=True)
+    yield "mean in a group", _holds(mean, [p.mean() for p in parts], intervals, each=True)
+    medians = [np.quantile(p, 0.5, method="inverted_cdf") for p in parts]
+    yield "median in a group", _holds(groups.quantiles("x"), medians, intervals, each=True)
+    gap = parts[1].mean() - parts[0].mean()
+    yield "mean of b less a", _holds(groups.compare(mean, "a", "b"), [gap], intervals)
+    yield "correlation", _holds(e.correlation("x", "y"), [np.corrcoef(x, y)[0, 1]], intervals)
+    cells = np.zeros((4, 4))
+    np.add.at(cells, (x * 4 // CODES, y * 4 // 48), 1 / PEOPLE)
+    both = np.multiply.outer(cells.sum(axis=1), cells.sum(axis=0))
+    some = cells > 0
+    information = float(np.sum(cells[some] * np.log2(cells[some] / both[some])))
+    yield "mutual information", _holds(e.mutual_information("x", "y"), [information], intervals)
+    margin = {"g": dict(zip(names.tolist(), [0.25] * 4, strict=True))}
+    weighted = e.calibrated(margin).ask("x >= 25")
+    yield "share after weighting", _holds(weighted, [np.mean([np.mean(p >= 25) for p in parts])], intervals)
+
+
+def changes(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
+    """Differences, with people of either round drawn anew, and tests of "no change"."""
+    rng = np.random.default_rng(10 + seed)
+    x, y, moved = (PEOPLES[kind](rng) for _ in range(3))
+    moved = np.where(rng.random(PEOPLE) < 0.1, np.minimum(moved + 20, CODES - 1), moved)
+    schema = f"x=integer,0,{CODES - 1}"
+    made = [
+        ahead_ldp.simulate(z, schema, epsilon=epsilon, random_state=seed * 10 + i) for i, z in enumerate((x, y, moved))
+    ]
+    own, same = difference(made[0], made[2], sampled=False), difference(made[0], made[1])
+    cuts = np.array([12, 18, 24, 36])
+    shares = [np.mean(moved <= c) - np.mean(x <= c) for c in cuts]
+    yield "share up to", _holds(own.cdf("x", cuts.tolist()), shares, intervals, each=True)
+    yield "mean", _holds(own.mean("x"), [moved.mean() - x.mean()], intervals)
+    medians = [np.quantile(z, 0.5, method="inverted_cdf") for z in (x, moved)]
+    yield "median", _holds(own.quantiles("x", [0.5]), [medians[1] - medians[0]], intervals)
+    yield "rejected: nothing changed", same.test("x", kind=intervals).rejected  # type: ignore[arg-type]
+    yield "rejected: a tenth moved", difference(made[0], made[2]).test("x", kind=intervals).rejected  # type: ignore[arg-type]
+
+
+def _holds(found: object, truth: object, intervals: str, each: bool = False) -> bool:
+    """Whether an interval holds; of several, one is looked at, the same in every run of a seed."""
+    low, high = found.interval(kind=intervals)  # type: ignore[attr-defined]
+    held = (low <= np.asarray(truth) + 1e-9) & (np.asarray(truth) <= high + 1e-9)
+    return float(held.mean()) if each else bool(held.all())  # type: ignore[return-value]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tools.questions", description="Coverage of analyses.")
+    parser.add_argument("what", choices=("one", "two", "changes"))
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--epsilons", default="0.2,1,4")
+    parser.add_argument("--kind", default="strict", choices=("strict", "model"))
+    asked = parser.parse_args(arguments)
+    run = {"one": one, "two": two, "changes": changes}[asked.what]
+    over_all = defaultdict(list)
+    for epsilon in map(float, asked.epsilons.split(",")):
+        for kind in PEOPLES:
+            held = defaultdict(list)
+            for seed in range(asked.repeats):
+                for name, holds in run(kind, epsilon, seed, asked.kind):
+                    held[name].append(holds)
+            for name, runs in held.items():
+                over_all[name].append(np.mean(runs))
+                print(f"{kind}, {epsilon:g}, {name}: {np.mean(runs):.3f} of {len(runs)}", flush=True)
+    for name, shares in over_all.items():
+        print(f"all, {name}: {np.mean(shares):.3f}, least {np.min(shares):.3f}")
+
+
+if __name__ == "__main__":
+    main()
