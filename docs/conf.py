@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from tools.site import docstring_lines, site_text  # noqa: E402
+from tools.site import accessible, docstring_lines, site_text  # noqa: E402
 
 project = "ahead-ldp"
 author = "The ahead-ldp authors"
@@ -48,8 +48,14 @@ def _docstring(app, what, name, obj, options, lines):
     lines[:] = docstring_lines(list(lines))
 
 
+def _page(app, pagename, templatename, context, doctree):
+    if "body" in context:
+        context["body"] = accessible(context["body"])
+
+
 def setup(app):
-    """Connect the two steps that Sphinx does not know: links out of docs/, and docstrings as plain text."""
+    """Connect what Sphinx does not know: links out of docs/, docstrings as plain text, accessible HTML."""
+    app.connect("html-page-context", _page)
     app.connect("source-read", _read)
     app.connect("autodoc-process-docstring", _docstring)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -109,6 +109,14 @@ def test_docstrings_are_text_for_sphinx():
     assert site.docstring_lines(["One:", "- a", "  more"]) == ["One:", "", "- a", "  more"]
 
 
+def test_long_signatures_and_code_are_accessible():
+    body = '<dl class="py"><dt class="sig sig-object">f(<dl>\n<dd>x</dd>\n</dl>)</dt>\n<dd><pre>y</pre></dd></dl>'
+    assert site.accessible(body) == (
+        '<dl class="py"><dt class="sig sig-object">f(<span class="lines">\n<span class="line">x</span>\n</span>)</dt>\n'
+        '<dd><pre tabindex="0">y</pre></dd></dl>'
+    )
+
+
 # What was built is checked too; each check is shown to fail.
 
 

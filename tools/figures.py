@@ -1,7 +1,7 @@
 """Pictures of the explanation pages, drawn by code from simulated people: SVG, light and dark in one file.
 
-`python -m tools.figures` writes docs/img/tree-steps.svg, tree-grows.svg, report-life.svg and epsilon-band.svg; a test
-compares them with what is drawn now.
+`python -m tools.figures` writes docs/img/tree-steps.svg, tree-grows.svg, report-life.svg, epsilon-band.svg and
+promise-coin.svg; a test compares them with what is drawn now.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from ahead_ldp.cli.sampletown import SCHEMA, TOP, histogram, synthetic_salaries
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
 from ahead_ldp.mechanisms.ahead.tree_estimates import TreeEstimate
+from ahead_ldp.oracles.grr import GRR
 from ahead_ldp.oracles.oue import OUE
 from ahead_ldp.schema.arrays import Floats, Ints
 from tools.docs import ROOT
@@ -27,11 +28,13 @@ STYLE = """
   .new { fill: #2f62b5; stroke: #ffffff } .truth { fill: none; stroke: #c2571a; stroke-width: 1.5 }
   .axis { stroke: #5a6270 } .box { fill: #eef3fb; stroke: #2f62b5 } .arrow { stroke: #5a6270; fill: none }
   .head { fill: #5a6270 } .device { fill: #eef8ee; stroke: #2e7d4f } .band { stroke: #2b2f36; stroke-width: 1.5 }
+  .on { fill: #ffffff }
   @media (prefers-color-scheme: dark) {
     .card { fill: #14171d; stroke: #39404d } text { fill: #e3e6ec } .small { fill: #a7afbd }
     .bar { fill: #3d5f96; stroke: #14171d } .new { fill: #8ab4ff; stroke: #14171d } .truth { stroke: #ff9a5c }
     .axis { stroke: #a7afbd } .box { fill: #1c2636; stroke: #8ab4ff } .arrow { stroke: #a7afbd } .head { fill: #a7afbd }
     .device { fill: #182a1f; stroke: #6cc28d } .band { stroke: #e3e6ec }
+    .on { fill: #14171d }
   }
 """
 
@@ -140,6 +143,23 @@ def report_life() -> str:
     return _svg(WIDTH, 30 + len(LIFE) * (tall + gap) + border + 8, body, "The life of a report in nine steps")
 
 
+def promise_coin() -> str:
+    """What somebody with either answer sends, how often: the two rows differ by a factor of three at most."""
+    law = GRR.make(float(np.log(3)), 2)
+    rows = [("somebody who earns more", law.p, law.q), ("somebody who earns less", law.q, law.p)]
+    left, wide, tall = 220, WIDTH - 240, 34
+    body = [_text(left, 24, 'sends "yes"', "small"), _text(WIDTH - 20, 24, 'sends "no"', "small", "end")]
+    for k, (who, yes, no) in enumerate(rows):
+        y = 34 + k * (tall + 14)
+        body += [_text(20, y + 22, who), _rect("new", left, y + tall, wide * yes, tall)]
+        body += [_rect("bar", left + wide * yes, y + tall, wide * no, tall)]
+        body.append(_text(left + 10, y + 22, f"{100 * yes:.0f} in 100", "on"))
+        body.append(_text(left + wide - 10, y + 22, f"{100 * no:.0f} in 100", "", "end"))
+    return _svg(
+        WIDTH, 140, body, "Both kinds of people send both answers; either answer is three times as likely at most"
+    )
+
+
 CELLS = 16  # of the figure about epsilon
 
 
@@ -196,7 +216,7 @@ def _svg(width: float, height: float, body: Sequence[str], said: str) -> str:
 
 FIGURES = {
     "tree-steps.svg": tree_steps, "tree-grows.svg": tree_grows, "report-life.svg": report_life,
-    "epsilon-band.svg": epsilon_band,
+    "epsilon-band.svg": epsilon_band, "promise-coin.svg": promise_coin,
 }  # fmt: skip
 
 

@@ -161,14 +161,27 @@ def modules() -> str:
 def versions() -> str:
     """What has a version of its own, with the number that this program writes."""
     from ahead_ldp.device import frames, ledger_files, tokens
+    from ahead_ldp.device.campaign import campaign_record, wave_record
     from ahead_ldp.engines import files
     from ahead_ldp.mechanisms import MECHANISMS
+    from ahead_ldp.schema.attributes import as_schema
     from ahead_ldp.service.store.migrations import SCHEMA_VERSION
 
+    schema = as_schema("age=integer,18,99")
+    campaign = campaign_record(
+        title="A", purpose="B", controller="C", contact="D", created="2026-01-01", schema=schema, epsilon="1",
+        method=MECHANISMS.find("flat")(epsilon=1.0).record(), groups=[("all", 1)], minimum=1,
+        closing={"kind": "manual"},
+    )  # fmt: skip
+    asked = {schema.record()["version"], wave_record("", 1, [])["version"]}
     rows = [
         ("an upload of reports", frames.VERSION, "the server refuses a version that it does not know"),
-        ("a campaign's record", 2, "a device refuses a version that it does not know"),
-        ("records of schemas, questions and waves", 1, "a device refuses a version that it does not know"),
+        ("a campaign's record", campaign["version"], "a device refuses a version that it does not know"),
+        (
+            "records of schemas and waves",
+            ", ".join(map(str, sorted(asked))),
+            "a device refuses a version that it does not know",
+        ),
         ("a token's message", tokens.TOKEN_VERSION, "campaigns of version 1 go on; new ones have the newest"),
         ("the HTTP routes", "v1", "stands in every address; fields and routes may be added"),
         ("the tables of a store", SCHEMA_VERSION, "older ones are migrated on request; newer ones are refused"),

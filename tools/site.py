@@ -93,6 +93,19 @@ def _escaped(line: str) -> str:
     )
 
 
+SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
+
+
+def accessible(body: str) -> str:
+    """HTML of a page for keyboards and screen readers: code that scrolls can be reached, and parameters are no list.
+
+    Sphinx puts the parameters of a long signature into a definition list without terms; they become lines.
+    """
+    lines = {"<dl>": '<span class="lines">', "</dl>": "</span>", "<dd>": '<span class="line">', "</dd>": "</span>"}
+    body = SIGNATURE.sub(lambda m: re.sub("</?d[ld]>", lambda tag: lines[tag[0]], m[0]), body)
+    return body.replace("<pre>", '<pre tabindex="0">')
+
+
 @dataclass
 class Page(HTMLParser):
     """What one page of the built site refers to, and the anchors that it has."""
