@@ -219,7 +219,7 @@ def told(estimate: ahead_ldp.Estimate, shape: str) -> Told:
         "critical_90": [plain(constant), rule],
         "outward": plain(estimate.ask(*QUERIES[shape], snap="outward").values),
         "attributes": {name: _told_of(estimate, name, i == 0) for i, name in enumerate(attribute_names(shape))},
-        "sample": plain(estimate.sample(6, random_state=7)),
+        "sample": plain(estimate.sample(6, random_state=7, backend="dict")),
     }
     if len(estimate.schema.names) > 1:
         found["marginal"] = _condensed(estimate.marginal(*estimate.schema.names[:2], errors=False))

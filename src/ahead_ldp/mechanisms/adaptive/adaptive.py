@@ -154,7 +154,7 @@ class Adaptive(Adaptive1):
     Privacy: as of version 1. The groups follow from declared numbers, never from who came.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 2  # decision 019
     users: int | None = None
     group_people: int = GROUP_PEOPLE
 

@@ -172,7 +172,7 @@ class Fused(Fused1):
     Privacy: as of version 1. The groups follow from declared numbers, never from who came.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 2  # decision 019
     group_people: int = GROUP_PEOPLE
 
     def __post_init__(self) -> None:
