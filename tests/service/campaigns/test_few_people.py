@@ -97,6 +97,14 @@ def test_without_people_expected_the_rule_of_closing_is_asked_for(service):
     assert made["plan"] is None
 
 
+def test_enough_answers_or_a_deadline_without_a_number_of_answers(service):
+    """What is enough follows from the people expected, beside a deadline too."""
+    plain = created(service, users=5000)
+    both = created(service, users=5000, title="Both", closing={"kind": "both", "seconds": 3600})
+    closing = [service.service.directory.terms(made["campaign"]).campaign.record["closing"] for made in (plain, both)]
+    assert closing[1] == {"kind": "both", "seconds": 3600, "reports": closing[0]["reports"]}
+
+
 FORM = {"title": "Pay", "purpose": "a test", "controller": "Example", "contact": "a@example.org", "epsilon": "2"}
 
 
