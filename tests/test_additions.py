@@ -86,11 +86,7 @@ class Twin(UnaryOracle):
 
     __slots__ = ()
     name: ClassVar[str] = "twin"
-
-    @classmethod
-    def make(cls, epsilon, cells):
-        """With the largest private p."""
-        return cls(TwinLaw.make(epsilon, cells))
+    law_type: ClassVar[type[TwinLaw]] = TwinLaw
 '''
 
 

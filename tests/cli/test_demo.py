@@ -64,7 +64,7 @@ def test_a_kept_demo_shows_the_finished_campaign_to_the_analyst(tmp_path, capsys
 
     monkeypatch.setattr(demo, "_stay", look_and_leave)
     text = shown(capsys, "--keep", "--out", str(tmp_path / "x.png"))
-    assert "From 3,000 reports" in pages[0]
+    assert "From 3,000 noisy answers" in pages[0]
     assert re.search(r"^The dashboard: http://127\.0\.0\.1:\d+/campaigns/[0-9a-f]{64}/results$", text, re.M)
     assert re.search(r"analyst's token: ahead_\S+$", text, re.M)
 

@@ -10,14 +10,18 @@ from ahead_ldp import (
     Answers,
     Attribute,
     Beyond,
+    Comparison,
+    Difference,
     Draft,
     Either,
     Estimate,
+    Findings,
     Mean,
     Mechanism,
     Quantiles,
     Query,
     Schema,
+    Series,
     Workload,
 )
 
@@ -63,3 +67,14 @@ ahead_ldp.plot_estimate(estimate, "age").savefig("age.png")
 ahead_ldp.plot_answers(asked).savefig("answers.png")
 ahead_ldp.plot_tree(estimate).savefig("tree.png")
 estimate.plot("age").savefig("again.png")
+
+spread: Findings = estimate.std("age")
+change: Difference = ahead_ldp.difference(collected, estimate)
+moved_mean: Findings = change.mean("age")
+rounds: Series = Series({"first": estimate, "second": collected})
+trend: Findings = rounds.trend("age > 30")
+page: str = ahead_ldp.report_page(estimate, "age > 30", title="Ages")
+beside: Comparison = ahead_ldp.compare(people, schema, epsilon=1, methods=["flat", "hio"], repeats=3)
+ahead_ldp.plot_cdf(estimate, "age").savefig("cdf.png")
+ahead_ldp.plot_difference(change).savefig("change.png")
+ahead_ldp.plot_findings(spread).savefig("spread.png")

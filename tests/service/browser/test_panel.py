@@ -75,7 +75,7 @@ def invited(tmp_path, office):
 
 def enter(page, secret):
     page.get_by_label("Invitation code").fill(secret)
-    page.get_by_role("button", name="Get the token").click()
+    page.get_by_role("button", name="Get the ticket").click()
 
 
 def test_an_invited_person_answers_with_a_token_once(invited, office, window):

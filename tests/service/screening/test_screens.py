@@ -196,8 +196,8 @@ def test_nothing_is_said_about_tiny_groups():
 
 @pytest.mark.parametrize("cells", [1, 2, 8, 300])
 def test_low_cells_together_are_normal_however_few(cells):
-    """Beyond 2 and 3 lie 2.28 % and 0.135 % of honest waves: four standard errors either way of 40,000."""
-    z = np.random.default_rng(11).standard_normal((40_000, cells))
+    """Beyond 2 and 3 lie 2.28 % and 0.135 % of honest waves: four standard errors either way of 10,000."""
+    z = np.random.default_rng(11).standard_normal((10_000, cells))
     found = np.array([half_squares(t, cells) for t in (np.minimum(z, 0.0) ** 2).sum(axis=1).tolist()])
     for at, tail in [(2, 0.02275), (3, 0.00135)]:
         assert abs((found > at).mean() - tail) < 4 * np.sqrt(tail / found.size), at
