@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from ahead_ldp.engines.simulation import Population
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.estimates.strict.answers import StrictAnswers
 from ahead_ldp.estimates.strict.bounds import Evidence
 from ahead_ldp.estimates.strict.problem import Problem
@@ -55,6 +56,7 @@ def run(sizes: Sizes) -> Section:
 
 
 def _intervals(workload: Workload) -> Callable[[Estimate], object]:
+    @one_thread  # as Answers.interval does
     def intervals(estimate: Estimate) -> object:
         assert estimate.provenance is not None
         return StrictAnswers(Evidence(estimate.schema, estimate.provenance), workload).interval(0.95)
@@ -74,6 +76,7 @@ def _pair(people: int) -> Ints:
     return np.random.default_rng(1).multinomial(people, (p / p.sum()).reshape(-1)).reshape(128, 128)
 
 
+@one_thread
 def _plain(estimate: Estimate, workload: Workload) -> float:
     """CPU seconds for an interval: a program for each end and fold, by a solver that knows nothing about it."""
     assert estimate.provenance is not None

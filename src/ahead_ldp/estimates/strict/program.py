@@ -9,7 +9,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
-_STEPS = 8  # of an active set: two to six are usual (S10)
+_STEPS = 16  # of an active set: two to six are usual (S10)
+_RELEASES = 2  # of half of the atoms at 0, where no distribution is near enough (S10)
 _INTERIOR_STEPS = 40  # eight to fifteen are usual (S10)
 _GAP = 0.02  # of the way from the pilot to the bound: nearer to the best weights is worth nothing (S10)
 _CENTRING = 0.1  # of the complementarity is left by a step, at least
@@ -65,7 +66,7 @@ class Cone:
         ``start`` is where a program for the same q and another pilot ended, and is left as this one ends.
         """
         kq = self.inverse @ q if start.kq is None else start.kq
-        start.kq = kq
+        start.kq, released = kq, 0
         for _ in range(_STEPS if start.settles else 0):
             at = np.flatnonzero(start.zero)
             right = np.zeros((at.size + 1, 2))
@@ -77,8 +78,12 @@ class Cone:
             pull += multipliers[-1]
             pull[:, 1] += q
             t = _length(step, pull, z)
-            if not t:
-                break
+            if not t:  # with all these atoms at 0 nobody is as near to f as z
+                if released == _RELEASES or not at.size:
+                    break
+                start.zero[at[np.argsort(-f[at])[: (at.size + 1) // 2]]] = False  # the half that f has most people in
+                released += 1
+                continue
             away = step[:, 0] / t + step[:, 1]  # S10
             if not _exchange(start.zero, at, multipliers[:-1, 0] / t + multipliers[:-1, 1], f + t * away):
                 return away
