@@ -14,6 +14,7 @@ from ahead_ldp.device.campaign import Campaign, check_wave
 from ahead_ldp.device.frames import HEADER_LENGTH, Report, encode_batch
 from ahead_ldp.device.question import Policy
 from ahead_ldp.service.campaigns.campaign import draft
+from ahead_ldp.service.server import application
 from ahead_ldp.service.server.config import NO_RATES, Settings
 from ahead_ldp.service.server.embedded import start
 from ahead_ldp.service.server.ingest import Ingest
@@ -387,3 +388,39 @@ def test_sites_that_may_embed_are_named_in_every_answer(tmp_path, ways):
         opened = running.post(running.body(), b"origin: https://example.org")
         assert ways == ["short", "long", "long"]
         assert b"access-control-allow-origin: https://example.org" in opened.headers
+
+
+@pytest.mark.parametrize("origins", ["", "https://example.org"])
+def test_a_wave_gets_the_same_answer_on_both_ways(tmp_path, monkeypatch, origins):
+    long, send = [], application.send_wave
+
+    async def noted(*args):
+        long.append(1)
+        await send(*args)
+
+    monkeypatch.setattr(application, "send_wave", noted)
+    with serving(tmp_path, allowed_origins=origins) as running:
+
+        def get(*lines, path=b""):
+            head = [b"GET /v1/campaigns/%b/waves/1%b HTTP/1.1" % (running.name, path), b"host: x", *lines]
+            return running.exchange(b"\r\n".join(head) + b"\r\n\r\n")[0]
+
+        plain, queued = get(), running.exchange(
+            2 * (b"GET /v1/campaigns/%b/waves/1 HTTP/1.1\r\nhost: x\r\n\r\n" % running.name), 2
+        )  # fmt: skip
+        assert long == []
+        assert plain.status == 200
+        assert get(path=b"?x=1") == get(b'if-none-match: "other"') == queued[0] == queued[1] == plain
+        assert long == [1, 1]
+        assert (b"vary: origin" in plain.headers) == bool(origins)
+        etag = next(line for line in plain.headers if line.startswith(b"etag: ")).removeprefix(b"etag: ")
+        same = get(b"if-none-match: " + etag)
+        assert (same.status, same.body) == (304, b"")
+        opened = get(b"origin: https://example.org")
+        assert (b"access-control-allow-origin: https://example.org" in opened.headers) == bool(origins)
+
+
+def test_the_rate_limit_counts_a_wave_once(tmp_path):
+    with serving(tmp_path, rate_per_s=0.001, rate_burst=5) as running:  # two are spent on the way here
+        get = b"GET /v1/campaigns/%b/waves/1 HTTP/1.1\r\nhost: x\r\n\r\n" % running.name
+        assert [running.exchange(get)[0].status for _ in range(4)] == [200, 200, 200, 429]

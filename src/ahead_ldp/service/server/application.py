@@ -23,7 +23,7 @@ from ahead_ldp.service.server.headers import SECURITY_HEADERS
 from ahead_ldp.service.server.ingest import Ingest, is_plain
 from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
 from ahead_ldp.service.server.metrics import Metrics
-from ahead_ldp.service.server.published import known_wave, send_wave
+from ahead_ldp.service.server.published import known_wave, plain_wave, send_wave, wave_lines
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store.interface import StoreError
 
@@ -58,8 +58,18 @@ class Application:
             await self._control(scope, receive, send)
 
     def take(self, request: Request, reply: Reply) -> bool:
-        """The short way of an upload that asks for nothing special; False: it goes the long way, to the same answer."""
-        return is_plain(request, bool(self.cors.plain)) and self.uploads().take(request, reply, self.cors.plain)
+        """The short way of an upload or of a published wave that asks for nothing special.
+
+        False: it goes the long way, to the same answer.
+        """
+        other_sites = bool(self.cors.plain)
+        if is_plain(request, other_sites):
+            return self.uploads().take(request, reply, self.cors.plain)
+        wave = plain_wave(self.service.directory, request, other_sites)
+        if wave is None or not self.limit.admits(request.client):
+            return False
+        reply(200, [*wave_lines(wave), *self.headers, *self.cors.plain], wave.body)
+        return True
 
     def watch(self, server: Server) -> None:
         """Let the metrics say how the edge is doing."""
