@@ -53,7 +53,7 @@ def session() -> Any:
         "spark.driver.bindAddress": os.environ["AHEAD_SPARK_DRIVER"],
         "spark.ui.enabled": "false",
         "spark.executor.memory": "600m",
-        "spark.executor.cores": "2",
+        "spark.executor.cores": "1",
         "spark.speculation": "true",
         "spark.speculation.interval": "200ms",
         "spark.speculation.multiplier": "2",
