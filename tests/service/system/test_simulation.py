@@ -1,6 +1,6 @@
 """The whole server beside its books: long random lives through the application objects, over both stores.
 
-`make test` lives 3,000 operations a store, `make soak` 100,000. docs/proofs.md says what a life holds.
+`make test` lives 2,000 operations a store, `make soak` 100,000. docs/proofs.md says what a life holds.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from tests.service.system.worlds import AppWorld
 
 OPERATIONS = 250  # of one life: a few campaigns from draft to end
 PARTS = 4  # of the lives, so that they run side by side
-LIVES, SOAK_LIVES = 12, 400  # every broken store below is found in the first 1,500 operations
+LIVES, SOAK_LIVES = 8, 400  # every broken store below is found in the first 1,500 operations
 
 
 def life(seed, folder, new_url, operations=OPERATIONS, mutant=lambda store: store):
