@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from ahead_ldp.device.laws import LAWS
+from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.oracles import ORACLES
 from tools import docs
 
 LANGUAGES = {"python", "console", "text", "json", "toml", "yaml", "bibtex", "markdown"}
@@ -89,9 +92,13 @@ def run_page(page: Path, module: types.ModuleType) -> None:
 def namespace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    kept = [(known, dict(known)) for known in (LAWS, ORACLES._entries, MECHANISMS._entries)]
     module = types.ModuleType("docs_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    return module
+    yield module
+    for known, before in kept:  # what a page registers is forgotten after it
+        known.clear()
+        known.update(before)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

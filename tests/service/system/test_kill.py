@@ -18,7 +18,7 @@ from tests.service.store.postgres_server import NoPostgres, PostgresServer
 from tests.service.system.bookkeeping import ABSENT, IN, Book, Sent, check
 from tests.service.system.processes import Load, Server, request
 
-CYCLES, SOAK_CYCLES = 6, 100
+CYCLES, SOAK_CYCLES = 10, 100
 CODES = 64  # 6 waves of AHEAD
 
 
