@@ -181,7 +181,7 @@ def test_a_run_is_read_without_its_method(run, monkeypatch):
         read_run(run)
     read = read_run(run, recount=True, reading="stored")
     assert (read.provenance.people, read.provenance.frozen) == (own.provenance.people, own.provenance.frozen)
-    low, high = read.ask("x = 101").interval()
+    low, high = read.ask("x = 101").interval(1 - 1e-6)  # reports are of this moment: one run in a million may miss
     assert low[0] <= 1 / 3 <= high[0]
 
 

@@ -55,6 +55,7 @@ def whisker(at: float, low: float, high: float, ends: tuple[float, float], label
     span = (last - first) or 1.0
 
     def place(x: float) -> float:
+        """Where a number stands in the drawing."""
         return round(4 + (_WIDTH - 8) * min(max((x - first) / span, 0.0), 1.0), 2)
 
     y, parts = _ROW / 2, ""

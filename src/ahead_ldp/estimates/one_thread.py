@@ -19,6 +19,7 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def alone(*args: P.args, **kwargs: P.kwargs) -> R:
+        """The function itself."""
         with _pools().limit(limits=1, user_api="blas"):
             return function(*args, **kwargs)
 

@@ -302,6 +302,7 @@ class MechanismContract:
         population = Population.of_histogram(histogram)
 
         def values(estimate: Estimate) -> Any:
+            """Its answers, without errors."""
             return estimate.answer(workload, errors=False).values
 
         simulations = range(5 * COLLECTIONS)

@@ -150,6 +150,7 @@ class Difference:
         own = [Line.of(e, a.name) for e in self._both]
 
         def ends(level: float, p: float) -> tuple[float, float]:
+            """The interval of one difference."""
             each = float(np.sqrt(level))  # Q14
             (low, high), (least, most) = (line.quantile_ends(p, each) for line in self._crowds(own))
             return (0.0, 0.0) if self.same else (least - high, most - low)

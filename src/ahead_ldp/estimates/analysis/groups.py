@@ -20,6 +20,7 @@ from ahead_ldp.estimates.slices import blocks, histogram_bins, monotone
 from ahead_ldp.estimates.strict.answers import StrictAnswers
 from ahead_ldp.estimates.strict.functionals import Attributes, Shares
 from ahead_ldp.estimates.strict.reports import StrictReports
+from ahead_ldp.estimates.strict.summaries import halved
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 from ahead_ldp.schema.queries import Query
 from ahead_ldp.schema.units import centres, numbers_at, spoken
@@ -117,6 +118,7 @@ class Groups:
         i, j = names.index(str(first)), names.index(str(second))
 
         def ends(level: float) -> Ends:
+            """All ends for a level."""
             if findings.ends is None:
                 raise ValueError("expected numbers that the reports alone can bound, got others")
             low, high = findings.ends.interval(shared_level(level, 2))  # Q14
@@ -209,6 +211,7 @@ class Groups:
         all_of = restricted_to(self.estimate.schema.sizes, attributes, {self.place: self._sides[g]})[None]
 
         def bound(r: float, sign: float) -> float:
+            """The upper bound of share less r, or of its negative, times the people of the group."""
             terms = ((sign, inside[:, own]), (-sign * r, all_of))
             return upper_at(self.evidence, Shares(attributes, terms), z)
 
@@ -238,6 +241,7 @@ class Groups:
         nobody = np.zeros(a.size - low.size)
 
         def bound(m: float, sign: float) -> float:
+            """The upper bound of the sum of (number - m) in the group, or of its negative."""
             least, most = (low - m, high - m) if sign > 0 else (m - high, m - low)
             side = np.append(least, nobody), np.append(most, nobody)
             return upper_at(self.evidence, Inside(attributes, axis, side, inside, marks), z)
@@ -253,6 +257,7 @@ class Groups:
         z, size, sizes = pointwise_quantile(level), line.attribute.ordered_size, self.estimate.schema.sizes
 
         def bound(x: int, sign: float) -> float:
+            """The upper bound of the share below x less the level, in the group, or of its negative."""
             sides = [
                 {self.place: self._sides[g], line.place: side} for side in ((0.0, float(x)), (float(x), float(size)))
             ]
@@ -260,8 +265,8 @@ class Groups:
             terms = ((sign * (1 - p), below), (-sign * p, rest))
             return upper_at(self.evidence, Shares(attributes, terms), z)  # S19
 
-        first = _halved(lambda x: bound(x + 1, 1.0) >= 0, size)
-        last = size - 1 - _halved(lambda y: bound(size - 1 - y, -1.0) >= 0, size)
+        first = halved(lambda x: bound(x + 1, 1.0) >= 0, -1, size - 1)
+        last = size - 1 - halved(lambda y: bound(size - 1 - y, -1.0) >= 0, -1, size - 1)
         low, high = line.codes
         return float(low[min(first, last)]), float(high[max(first, last)])
 
@@ -295,15 +300,3 @@ class Groups:
         low, high = np.interp([p - error, p + error], curve, ends)
         ends_at = numbers_at(line.attribute, np.array([low, high]))
         return value, float(ends_at[1] - ends_at[0]) / 2
-
-
-def _halved(holds: Callable[[int], bool], size: int) -> int:
-    """The least x in 0..size - 1 for which a rising condition holds; size - 1 if none."""
-    low, high = -1, size - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle
-    return high

@@ -100,9 +100,11 @@ def lorenz_ends(line: Line, p: float, level: float) -> tuple[float, float]:
     near = np.array([float(np.searchsorted(low, members[0]))])  # one problem for all of them
 
     def upper(c: float, r: float) -> float:
+        """The upper bound, for a cut at c, of what the poorest hold less r times everything."""
         return upper_at(line.evidence, line.numbers(*_held(low, high, c, p, r), near), z)
 
     def lower(c: float, r: float) -> float:
+        """The same of its negative."""
         least, most = _held(low, high, c, p, r)
         return upper_at(line.evidence, line.numbers(-most, -least, near), z)
 
@@ -114,6 +116,7 @@ def _held(low: Floats, high: Floats, c: float, p: float, r: float) -> tuple[Floa
     """The range of c p - (c - x)+ - r x for x between two ends: it rises up to c, and falls beyond."""
 
     def at(x: Floats) -> Floats:
+        """What one person with the number x adds."""
         return c * p - np.maximum(c - x, 0.0) - r * x  # Q5
 
     return np.minimum(at(low), at(high)), at(np.clip(c, low, high))
@@ -175,6 +178,7 @@ class _Curve:
         at_low, at_high = 2 * start - whole, 2 * (start + above[1:] * (high - low)) - whole
 
         def bound(r: float) -> float:
+            """The upper bound for the ratio r."""
             ends = _sorted(sign * (at_low - r * low), sign * (at_high - r * high))
             return upper_at(self.line.evidence, self.line.numbers(*ends), z)
 

@@ -117,6 +117,7 @@ def mutual_information(estimate: Estimate, first: str, second: str, cells: int =
     labels = {"first": np.array([first], object), "second": np.array([second], object)}
 
     def work(level: float) -> tuple[float, float]:
+        """The interval for a level."""
         low, high = _information_ends(estimate, (a, b), ends, f, level)
         return low / np.log(2), high / np.log(2)
 

@@ -75,6 +75,7 @@ def below_median(estimate: Estimate, attribute: str | None, times: float = 0.6) 
     line = Line.of(estimate, attribute, positive=True)
 
     def ends(level: float) -> tuple[float, float]:
+        """The interval for a level."""
         on_the_way, own = levels_apart(level)
         lines = times * np.array(line.quantile_ends(0.5, on_the_way))
         lowest, highest = positions(line.attribute, lines)
@@ -92,6 +93,7 @@ def below_median(estimate: Estimate, attribute: str | None, times: float = 0.6) 
 
 def _up_to(line: Line, at: float, what: str, beyond: bool = False) -> Findings:
     def ends(level: float) -> tuple[float, float]:
+        """The interval for a level."""
         low, high = _share_ends(line, at, pointwise_quantile(level))
         return (1 - high, 1 - low) if beyond else (low, high)
 
@@ -114,6 +116,7 @@ def _share_ends(line: Line, at: float, z: float) -> tuple[float, float]:
     under[0, axis], over[0, axis] = (0.0, at), (at, size)
 
     def share(r: float, sign: float) -> float:
+        """The upper bound of the share less r, or of its negative."""
         return upper_at(line.evidence, Shares(attributes, ((sign * (1 - r), under), (-sign * r, over))), z)  # S19
 
     if line.attribute.missing != "cell":

@@ -80,6 +80,7 @@ class StrictAnswers:
 
     def _joined(self, box: Floats, own: Attributes, functionals: list[Functional]) -> _Joined:
         def place(some: Attributes) -> int:
+            """The place of a bound of its own on some attributes."""
             functionals.append(Shares(some, ((1.0, box[None, list(some)]),)))
             return len(functionals) - 1
 

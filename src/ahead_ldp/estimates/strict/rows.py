@@ -70,6 +70,7 @@ def outcome_rows(oracle: SW, tally: Tally, starts: Ints, place: Ints) -> tuple[R
     sizes = np.diff(np.append(blocks, oracle.outcomes))
 
     def least(weights: Floats) -> Floats:
+        """The least that the weights expect on every atom."""
         each = [np.minimum.reduceat(oracle.back(np.repeat(w, sizes)), starts) for w in weights]
         return np.stack(each)[:, place]
 

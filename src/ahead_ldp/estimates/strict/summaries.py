@@ -131,7 +131,11 @@ def _search(holds: Callable[[int], bool], start: int, size: int) -> int:
         while low < size - 1 and not holds(min(low + step, size - 1)):
             low, step = min(low + step, size - 1), 2 * step
         high = min(low + step, size - 1)
-    low = max(low, -1)
+    return halved(holds, max(low, -1), high)
+
+
+def halved(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The least x above ``low`` for which a rising condition holds, if it is taken to hold at ``high``."""
     while high - low > 1:
         middle = (low + high) // 2
         if holds(middle):

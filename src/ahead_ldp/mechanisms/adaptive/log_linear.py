@@ -113,6 +113,7 @@ class _Normal:
 
     @classmethod
     def at(cls, model: Model, beta: Floats) -> _Normal:
+        """The model as a normal law near some coefficients."""
         x = model.density(beta)
         j, residual = model.data.jacobian(model.basis, x), model.data.residual(x)
         return cls(beta, residual, j.T @ j, j.T @ (residual + j @ beta))  # A16
@@ -125,6 +126,7 @@ class _Normal:
         return cls(np.zeros(j.shape[1]), residual, j.T @ j, j.T @ residual)
 
     def penalised(self, scale: Floats) -> float:
+        """Twice the negative log posterior at the coefficients."""
         return float(self.residual @ self.residual + ((self.beta / scale) ** 2).sum())  # A17
 
     def inner(self, scale: Floats) -> Floats:  # (..., k) -> (..., k, k)
@@ -132,6 +134,7 @@ class _Normal:
         return scale[..., :, None] * self.gram * scale[..., None, :] + np.eye(self.beta.size)
 
     def mean(self, scale: Floats) -> Floats:  # (..., k) -> (..., k)
+        """The coefficients to expect for these scales."""
         return scale * np.linalg.solve(self.inner(scale), (scale * self.right)[..., None])[..., 0]  # A16
 
     def evidence(self, scales: Floats) -> Floats:  # (a, k) -> (a,)

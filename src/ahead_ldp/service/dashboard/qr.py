@@ -97,6 +97,7 @@ class _Drawing:
     fixed: Matrix  # what no mask turns
 
     def put(self, row: int, column: int, dark: bool) -> None:
+        """Set a module, if it is inside the picture."""
         if 0 <= row < self.size and 0 <= column < self.size:
             self.dark[row][column], self.fixed[row][column] = dark, True
 

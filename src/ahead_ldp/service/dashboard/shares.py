@@ -66,6 +66,7 @@ class SharePages:
         """A page of the results for whoever has a link that holds."""
 
         def look(request: Request) -> Response:
+            """The results behind a link."""
             campaign, secret = request.path_params["campaign"], request.path_params["secret"]
             self._service.row(campaign)
             known = [hmac.compare_digest(link["hash"], _hash(secret)) for link in self.active(campaign)]
