@@ -98,7 +98,7 @@ def write(folder: Path) -> None:
             token = server.token
             campaigns = {method: opened(server, method) for method in methods()}
             sent = {method: to_the_middle(server, campaign, rng) for method, campaign in campaigns.items()}
-        golden.pack(folder / "middle.tar.gz", scratch, "store.db")
+        golden.pack(folder / "middle.tar.gz", scratch, "store.db", "keys")
         with golden.serving(scratch, "store.db", token) as server:
             ended = {method: to_the_end(server, campaign, rng) for method, campaign in campaigns.items()}
     about = {m: {"campaign": campaigns[m], "sent": sent[m], **ended[m]} for m in campaigns}

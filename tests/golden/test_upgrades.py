@@ -25,15 +25,15 @@ every_case = pytest.mark.parametrize(("kept", "method"), CASES, ids=lambda x: ge
 def service(request, kept, tmp_path):
     """This program over what the earlier one left: its own file, or the same restored into PostgreSQL."""
     golden.unpack(kept / "upgrades/middle.tar.gz", tmp_path)
-    url = str(tmp_path / "store.db")
+    url, keys = str(tmp_path / "store.db"), tmp_path / "keys"  # sets from before there were keys have none
     if request.param == "postgres":
-        open_store(url, migrate=True).close()
+        open_store(url, migrate=True, keys=keys).close()
         names = [case["campaign"] for case in golden.read_json(kept / "upgrades/campaigns.json.gz").values()]
-        store, url = open_store(url), request.getfixturevalue("postgres").new_database()
+        store, url = open_store(url, keys=keys), request.getfixturevalue("postgres").new_database()
         store.backup(str(tmp_path / "backup.db"))
         store.close()
-        restore(tmp_path / "backup.db", url, now=1_800_000_000, keep=names)
-    store = open_store(url, migrate=True)
+        restore(tmp_path / "backup.db", url, now=1_800_000_000, keep=names, keys=keys)
+    store = open_store(url, migrate=True, keys=keys)
     with bench_over(store, FakeClock()) as made:
         yield made
     store.close()
