@@ -87,7 +87,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "installing into $(VENV) (only when pyproject.toml or requirements.lock changed)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 ifdef NEWEST
-	@$(BIN)/python -m pip install --quiet --upgrade --editable ".[fast,plot,frames,server,postgres,batch,spark,docs,dev]"
+	@$(BIN)/python -m pip install --quiet --upgrade --editable ".[fast,plot,interactive,frames,server,postgres,batch,spark,docs,dev]"
 else
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .

@@ -14,10 +14,11 @@ from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.dashboard.login import COOKIE
 from ahead_ldp.service.server.sessions import sign_in
+from ahead_ldp.service.store.sqlite import SQLiteStore
 from benchmarks.measuring import Section, Sizes, at_most
 from benchmarks.populations import gaussian_records
 from benchmarks.rendering import seconds
-from tests.service.server.harness import Bench, bench
+from tests.service.server.harness import Bench, bench_over
 
 _AT_ONCE = 10_000  # reports of one upload
 _MOST = 1.0  # seconds of a page or a part
@@ -29,10 +30,13 @@ def run(sizes: Sizes) -> Section:
     rows, targets, numbers = [], [], {}
     cases = [("one attribute", (sizes.cells,)), ("two attributes", (128, 128))]
     for name, shape in cases:
-        with TemporaryDirectory() as folder, bench(Path(folder)) as server:
-            server.app.pages = make_pages(server.service)
-            campaign = _finished(server, shape, sizes.people)
-            spent = _looked_at(server, campaign, len(shape))
+        with TemporaryDirectory() as folder:
+            store = SQLiteStore(Path(folder) / "service.db", keys=Path(folder) / "keys")
+            with bench_over(store) as server:
+                server.app.pages = make_pages(server.service)
+                campaign = _finished(server, shape, sizes.people)
+                spent = _looked_at(server, campaign, len(shape))
+            store.close()
         rows += [(name, what, seconds(value)) for what, value in spent.items()]
         slowest = max(spent, key=lambda what: spent[what])
         targets.append(at_most(f"slowest page or part, {name} ({slowest})", spent[slowest], _MOST, "s"))

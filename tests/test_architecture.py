@@ -31,7 +31,7 @@ FORBIDDEN_ON_DEVICE = {"random", "numpy"}  # a device draws from the operating s
 MAY_LOAD_BY_NAME = {"__init__", "cli"}  # their parts are loaded on use
 # What is registered is loaded on use; an estimate finds its strict intervals and its pictures, which stand above it,
 # when one is asked for.
-BY_NAME = {"ahead_ldp.schema.registry", "ahead_ldp.estimates.estimate"}
+BY_NAME = {"ahead_ldp.schema.registry", "ahead_ldp.estimates.estimate", "ahead_ldp.estimates.pictures"}
 
 
 @dataclass(frozen=True)

@@ -196,3 +196,18 @@ def test_a_folder_with_something_in_it_is_left_alone(capsys, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     assert main(["new-method", "half", "--out", str(tmp_path)]) == 2
     assert "new or empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "way_out"),
+    [
+        ("hio:strong", "method=HIO.strong(epsilon)"),
+        ("hio:paper", "method='hio', paper=True"),
+        ("sw:best", "method='sw'"),
+        (HALVES, "a method of your own is given as its class"),
+    ],
+)
+def test_what_only_a_command_takes_is_refused_with_the_way_out(given, way_out):
+    with pytest.raises(ValueError, match="expected method to be one of ahead, ") as refused:
+        ahead_ldp.simulate(histogram=np.ones(8, int), schema="x=integer,0,7", epsilon=1, method=given)
+    assert str(refused.value).endswith(f", got {given!r}: {way_out}")

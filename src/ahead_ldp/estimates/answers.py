@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,14 @@ from ahead_ldp.estimates.bands import Kind as Kind
 from ahead_ldp.estimates.cards import MOST_ROWS, card, whiskers
 from ahead_ldp.estimates.frames import Backend, Framed
 from ahead_ldp.estimates.one_thread import one_thread
+from ahead_ldp.estimates.pictures import picture
 from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.queries import Asked, as_query
 from ahead_ldp.schema.units import clock
+
+if TYPE_CHECKING:
+    from altair import LayerChart
+    from matplotlib.figure import Figure
 
 BIAS_NOTE = "* rests on a density assumed inside a cell that was not divided further: its bias is not in the error"
 STRICT_NOTE = "Intervals come from the reports alone and hold whatever the data are like."
@@ -265,6 +270,16 @@ class Answers(Framed):
             for row, true in zip(rows, np.asarray(truth, float).reshape(-1), strict=True):
                 row.append(_percent(true))
         return "\n".join([text_table(head, rows, left=len(labels)), *self.notes(level, kind)])
+
+    def plot(self, truth: ArrayLike | None = None, **options: Any) -> Figure:
+        """A row for each answer with its interval, as a matplotlib Figure; see ``plots.plot_answers``."""
+        figure: Figure = picture("plot_answers", self, truth, **options)
+        return figure
+
+    def chart(self, **options: Any) -> LayerChart:
+        """The same as an interactive Altair chart; see ``plots.chart_answers``."""
+        chart: LayerChart = picture("chart_answers", self, **options)
+        return chart
 
     def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """What a reader of a table must know, a line each."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -43,9 +43,6 @@ from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.queries import Asked, Snap, as_query
 from ahead_ldp.schema.units import buckets, centres, numbers_at, numbers_of, positions_after, spoken
 from ahead_ldp.schema.workloads import Workload
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["Answers", "Estimate", "RandomState"]
 
@@ -372,11 +369,6 @@ class Estimate(Shown, ABC):
         top = np.argsort(-shares, kind="stable")[:3]
         texts = [f"{bucket_label(a, i)} {100 * shares[i]:.1f} %" for i in top]
         return [*texts, *[""] * (3 - len(texts))], None
-
-    def plot(self, *attributes: str, **options: Any) -> Figure:
-        """A picture of one or two attributes, as a matplotlib Figure; see ``figures.plot_estimate``."""
-        figure: Figure = import_module("ahead_ldp.plots").plot_estimate(self, *attributes, **options)
-        return figure  # the layer above, loaded here
 
     def attach(self, provenance: Origin) -> Self:
         """This estimate with its provenance, which the driver of a run knows."""

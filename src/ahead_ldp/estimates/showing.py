@@ -1,4 +1,4 @@
-"""How an estimate is seen, copied and compared: texts, cards for notebooks, data frames, synthetic records."""
+"""How an estimate is seen, copied and compared: texts, pictures, cards for notebooks, frames, synthetic records."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ahead_ldp.estimates.bands import Kind
 from ahead_ldp.estimates.cards import card, spark
 from ahead_ldp.estimates.frames import BACKENDS, Backend, Columns, frame
 from ahead_ldp.estimates.origin import Origin
+from ahead_ldp.estimates.pictures import picture
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.units import decode
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from altair import Chart, LayerChart
+    from matplotlib.figure import Figure
 
     from ahead_ldp.estimates.frames import Frame
 
@@ -64,6 +67,16 @@ class Shown:
         super().__init_subclass__(**options)
         if "__repr__" not in cls.__dict__:
             cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]  # else a data class would print its arrays
+
+    def plot(self, *attributes: str, **options: Any) -> Figure:
+        """A picture of one or two attributes, as a matplotlib Figure; see ``plots.plot_estimate``."""
+        figure: Figure = picture("plot_estimate", self, *attributes, **options)
+        return figure
+
+    def chart(self, *attributes: str, **options: Any) -> Chart | LayerChart:
+        """The same as an interactive Altair chart; see ``plots.chart_estimate``."""
+        chart: Chart | LayerChart = picture("chart_estimate", self, *attributes, **options)
+        return chart
 
     @overload
     def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["dict"]) -> Columns: ...

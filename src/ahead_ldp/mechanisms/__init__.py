@@ -154,10 +154,26 @@ def class_of(method: str | type[Mechanism]) -> type[Mechanism]:
     """The class of a method: of its registered name, or the class itself."""
     given: object = method  # callers without types may pass anything
     if isinstance(given, str):
+        if ":" in given:
+            known = ", ".join(MECHANISMS)
+            raise ValueError(f"expected method to be one of {known}, got {given!r}: {_after_a_colon(given)}")
         return MECHANISMS.find(given)
     if isinstance(given, type) and issubclass(given, Mechanism):
         return given
     raise ValueError(f"expected method to be a name, a class of Mechanism or an instance, got {method!r}")
+
+
+def _after_a_colon(text: str) -> str:
+    """The way out for a text that a command would take. Here no text imports a module: it may come from a request."""
+    name, _, rest = text.partition(":")
+    if name not in MECHANISMS:
+        return "a method of your own is given as its class"
+    if rest == "paper":
+        return f"method={name!r}, paper=True"
+    cls = MECHANISMS[name]
+    return (
+        f"method={cls.__name__}.strong(epsilon)" if rest == "strong" and hasattr(cls, "strong") else f"method={name!r}"
+    )
 
 
 def known_method(text: str) -> str:

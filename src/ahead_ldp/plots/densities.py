@@ -232,9 +232,9 @@ def _heat_maps(
     return figure
 
 
-def joint_shares(estimate: Estimate, chosen: list[Attribute]) -> tuple[list[Ints], Floats]:
+def joint_shares(estimate: Estimate, chosen: list[Attribute], most: int = _MOST_BINS) -> tuple[list[Ints], Floats]:
     """Borders of blocks of codes of two attributes, and the share of people in each pair of blocks."""
-    ends = [blocks(a.ordered_size, _MOST_BINS) for a in chosen]
+    ends = [blocks(a.ordered_size, most) for a in chosen]
     sizes = estimate.schema.sizes
     index = np.indices([e.size - 1 for e in ends]).reshape(2, -1)
     boxes = np.zeros((index.shape[1], len(sizes), 2))
