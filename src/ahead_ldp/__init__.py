@@ -31,16 +31,19 @@ if TYPE_CHECKING:
     )
     from ahead_ldp.protocol.mechanism import Mechanism
     from ahead_ldp.research.comparison import Comparison, compare
+    from ahead_ldp.research.planner import Plan
+    from ahead_ldp.research.planning import plan
     from ahead_ldp.schema.attributes import as_schema, load_schema
     from ahead_ldp.schema.inferring import Draft, infer
     from ahead_ldp.schema.queries import Beyond, Either, Query
     from ahead_ldp.schema.workloads import Workload
 
 __all__ = [
-    "MECHANISMS", "Answer", "Answers", "Attribute", "Beyond", "Comparison", "Difference", "Draft", "Either", "Estimate",
-    "Findings", "Mean", "Mechanism", "Quantiles", "Query", "Schema", "Series", "Workload", "__version__", "as_schema",
-    "collect", "compare", "difference", "infer", "load", "load_schema", "make_mechanism", "plot_answers", "plot_cdf",
-    "plot_difference", "plot_estimate", "plot_findings", "plot_tree", "report_page", "simulate",
+    "MECHANISMS", "Answer", "Answers", "Attribute", "Beyond", "Comparison", "Difference", "Draft", "Either",
+    "Estimate", "Findings", "Mean", "Mechanism", "Plan", "Quantiles", "Query", "Schema", "Series", "Workload",
+    "__version__", "as_schema", "collect", "compare", "difference", "infer", "load", "load_schema", "make_mechanism",
+    "plan", "plot_answers", "plot_cdf", "plot_difference", "plot_estimate", "plot_findings", "plot_tree",
+    "report_page", "simulate",
 ]  # fmt: skip
 
 _HOMES = {
@@ -65,6 +68,8 @@ _HOMES = {
     "engines.archive": ("load",),
     "protocol.mechanism": ("Mechanism",),
     "research.comparison": ("Comparison", "compare"),
+    "research.planner": ("Plan",),
+    "research.planning": ("plan",),
     "schema.attributes": ("as_schema", "load_schema"),
     "schema.inferring": ("Draft", "infer"),
     "schema.queries": ("Beyond", "Either", "Query"),

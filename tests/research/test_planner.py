@@ -147,3 +147,12 @@ def test_no_people_and_no_such_shape_are_refused():
         plan(AHEAD.paper(epsilon=1.0), schema, 0)
     with pytest.raises(ValueError, match="uniform, zipf, bumps, heaped, got 'normal'"):
         reference_population("normal", (4,), 10, np.random.default_rng(1))
+
+
+def test_a_plan_from_attributes_epsilon_and_people_is_that_of_the_method():
+    found = ahead_ldp.plan("age=codes,16", epsilon="0.5", users=2000, method="flat")
+    same = planner.plan(ahead_ldp.make_mechanism("flat", "age=codes,16", epsilon="0.5", users=2000), found.schema, 2000)
+    assert found.record() == same.record()
+    assert ahead_ldp.plan("age=codes,16", epsilon=1, users=2000).mechanism.name == "adaptive"
+    with pytest.raises(ValueError, match="expected users, the number of people, to be a whole number >= 1, got -5"):
+        ahead_ldp.plan("age=codes,16", epsilon=1, users=-5)

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.engines.api import population
 from ahead_ldp.estimates.answers import text_table
+from ahead_ldp.estimates.cards import card, whiskers
 from ahead_ldp.mechanisms import Declared, Epsilon, known_method, plain_epsilon
 from ahead_ldp.plots.style import BLUE, VERMILLION, Size, Style, canvas
 from ahead_ldp.protocol.mechanism import Mechanism
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What was measured: for each method the mean squared errors of all repetitions, on the same people and queries."""
 
@@ -80,11 +82,20 @@ class Comparison:
     def __str__(self) -> str:
         return self.table()
 
+    def __repr__(self) -> str:
+        """Short; `table` has everything."""
+        names = ", ".join(self.errors)
+        size = f"epsilon {self.epsilon}, {self.people:,} people, {self.repeats} repetitions"
+        return f"<Comparison of {names}: {size}; least error: {self.best}>"
+
     def _repr_html_(self) -> str:
-        """The table, for a notebook."""
-        rows = "".join("<tr>" + "".join(f"<td>{escape(x)}</td>" for x in row) + "</tr>" for row in self._rows())
-        head = "".join(f"<th>{escape(x)}</th>" for x in self._HEAD)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{escape(self.explanation)}</p>"
+        """The table with the errors drawn on one logarithmic scale, for a notebook."""
+        shown = [self.spread(row[0]) for row in self._rows()]
+        ends = [(s.mean, *(s.ci95 or (s.mean, s.mean))) for s in shown]
+        least = min(s.mean for s in shown) / 10  # where an interval reaches to 0
+        at, low, high = np.log10(np.maximum(np.array(ends), max(least, 1e-300))).T
+        drawings = whiskers(at, low, high, [f"{row[0]}: {row[1]}" for row in self._rows()])
+        return card(repr(self).strip("<>"), self._HEAD, self._rows(), [self.explanation], drawings)
 
     def plot(self, ax: Axes | None = None, size: Size | None = None, style: Style | None = None) -> Figure:
         """A row for each method, the best first: mean squared error with its 95 % interval, on a log axis."""
@@ -128,7 +139,8 @@ def compare(
     """Simulate several methods on the same people and queries, and say which can be told apart.
 
     ``data``, ``schema`` and ``histogram`` are as for `simulate`. A method is a class, a name, or a name with settings,
-    "hio:strong". ``queries`` is a number of random ranges, or a workload.
+    "hio:strong"; "default" is the one that `simulate` takes, "paper" that of the paper. ``queries`` is a number of
+    random ranges, or a workload.
     """
     declared = as_schema(schema)
     people = population(data, declared, histogram)
@@ -150,6 +162,8 @@ def compare(
 def _choose(method: str | type[Mechanism], task: Task, epsilon: float | str | Fraction) -> tuple[str, Mechanism]:
     if not isinstance(method, str):
         return method.name, choose(method, task.schema, epsilon, task.people.n)[0]
+    if method in SETTINGS:  # of the default method
+        return method, choose(None, task.schema, epsilon, task.people.n, method)[0]
     name, _, settings = method.rpartition(":")
     if settings not in SETTINGS:
         name, settings = known_method(method), "default"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
+import ahead_ldp
 from ahead_ldp.cli import main
 from ahead_ldp.research.contrasts import NEAR, contrasts
 from ahead_ldp.research.experiments.comparing import Recommendation, comparison, fitting, overall, recommend
@@ -190,3 +191,12 @@ BAD = {
 def test_mistakes_are_one_line(words, message, capsys):
     assert main(["compare", "--epsilon", "1", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_library_takes_the_default_and_the_papers_method_by_these_words():
+    ages = np.random.default_rng(1).integers(0, 16, 300)
+    found = ahead_ldp.compare(
+        ages, "age=codes,16", epsilon=1, methods=["default", "paper", "adaptive"], repeats=2, queries=5
+    )
+    assert list(found.errors) == ["default", "paper", "adaptive"]
+    assert found.errors["default"] == found.errors["adaptive"] != found.errors["paper"]
