@@ -79,19 +79,25 @@ class Framed:
             """The columns by name."""
 
     @overload
-    def to_frame(
-        self, backend: Literal["pandas"], level: float = 0.95, kind: Kind | None = None
-    ) -> pandas.DataFrame: ...
+    def to_frame(self, backend: Literal["pandas"], level: float = 0.95, kind: Kind | None = None) -> pandas.DataFrame:
+        """With pandas."""
+
     @overload
-    def to_frame(
-        self, backend: Literal["polars"], level: float = 0.95, kind: Kind | None = None
-    ) -> polars.DataFrame: ...
+    def to_frame(self, backend: Literal["polars"], level: float = 0.95, kind: Kind | None = None) -> polars.DataFrame:
+        """With Polars."""
+
     @overload
-    def to_frame(self, backend: Literal["arrow"], level: float = 0.95, kind: Kind | None = None) -> pyarrow.Table: ...
+    def to_frame(self, backend: Literal["arrow"], level: float = 0.95, kind: Kind | None = None) -> pyarrow.Table:
+        """As a table of Arrow."""
+
     @overload
-    def to_frame(self, backend: Literal["dict"], level: float = 0.95, kind: Kind | None = None) -> Columns: ...
+    def to_frame(self, backend: Literal["dict"], level: float = 0.95, kind: Kind | None = None) -> Columns:
+        """As plain arrays by name."""
+
     @overload
-    def to_frame(self, backend: None = None, level: float = 0.95, kind: Kind | None = None) -> Frame: ...
+    def to_frame(self, backend: None = None, level: float = 0.95, kind: Kind | None = None) -> Frame:
+        """In the library that the data came in, else in one that is installed."""
+
     def to_frame(self, backend: Backend | None = None, level: float = 0.95, kind: Kind | None = None) -> Frame:
         """The columns as a frame: in the library named, else in that of the data, else pandas, Polars or a dict."""
         return frame(self.columns(level, kind), backend or self.backend)

@@ -79,15 +79,25 @@ class Shown:
         return chart
 
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["dict"]) -> Columns: ...
+    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["dict"]) -> Columns:
+        """As plain arrays by name."""
+
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["pandas"]) -> pandas.DataFrame: ...
+    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["pandas"]) -> pandas.DataFrame:
+        """With pandas."""
+
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["polars"]) -> polars.DataFrame: ...
+    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["polars"]) -> polars.DataFrame:
+        """With Polars."""
+
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["arrow"]) -> pyarrow.Table: ...
+    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["arrow"]) -> pyarrow.Table:
+        """As a table of Arrow."""
+
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: None = None) -> Frame: ...
+    def sample(self, n: int, random_state: RandomState = None, *, backend: None = None) -> Frame:
+        """In the library that the data came in, else in one that is installed."""
+
     def sample(self, n: int, random_state: RandomState = None, *, backend: Backend | None = None) -> Frame:
         """Synthetic records in the user's units as a frame (see `to_frame`), drawn from the joint distribution.
 
@@ -102,23 +112,31 @@ class Shown:
     @overload
     def to_frame(
         self, *attributes: str, backend: Literal["pandas"], level: float = 0.95, kind: Kind | None = None
-    ) -> pandas.DataFrame: ...
+    ) -> pandas.DataFrame:
+        """With pandas."""
+
     @overload
     def to_frame(
         self, *attributes: str, backend: Literal["polars"], level: float = 0.95, kind: Kind | None = None
-    ) -> polars.DataFrame: ...
+    ) -> polars.DataFrame:
+        """With Polars."""
+
     @overload
     def to_frame(
         self, *attributes: str, backend: Literal["arrow"], level: float = 0.95, kind: Kind | None = None
-    ) -> pyarrow.Table: ...
+    ) -> pyarrow.Table:
+        """As a table of Arrow."""
+
     @overload
     def to_frame(
         self, *attributes: str, backend: Literal["dict"], level: float = 0.95, kind: Kind | None = None
-    ) -> Columns: ...
+    ) -> Columns:
+        """As plain arrays by name."""
+
     @overload
-    def to_frame(
-        self, *attributes: str, backend: None = None, level: float = 0.95, kind: Kind | None = None
-    ) -> Frame: ...
+    def to_frame(self, *attributes: str, backend: None = None, level: float = 0.95, kind: Kind | None = None) -> Frame:
+        """In the library that the data came in, else in one that is installed."""
+
     def to_frame(
         self, *attributes: str, backend: Backend | None = None, level: float = 0.95, kind: Kind | None = None
     ) -> Frame:
