@@ -3,10 +3,13 @@
 import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import types
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,13 +17,15 @@ import pytest
 from ahead_ldp.device.laws import LAWS
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.oracles import ORACLES
-from tools import docs
+from tests.needs import needed
+from tools import docs, system
 
 LANGUAGES = {"python", "console", "text", "json", "toml", "yaml", "bibtex", "markdown"}
 DIRECTIVES = {"{toctree}", "{eval-rst}"}  # for the site alone: tests/test_site.py and `make docs` hold them
 # page -> number of blocks tagged `no-run`. Each needs a reason beside it.
 NO_RUN: dict[str, int] = {}
 COMMAND_TIMEOUT_S = 300
+NEEDS_JAVA = {"docs/tutorials/cluster.md"}
 
 
 def name(page: Path) -> str:
@@ -96,6 +101,9 @@ def namespace(tmp_path, monkeypatch):
     module = types.ModuleType("docs_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     yield module
+    for file in tmp_path.glob("*.pid"):  # what a page started and did not come to end
+        with suppress(ProcessLookupError):
+            os.kill(int(file.read_text()), signal.SIGKILL)
     for known, before in kept:  # what a page registers is forgotten after it
         known.clear()
         known.update(before)
@@ -108,6 +116,8 @@ def test_links_resolve(page):
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=name)
 def test_blocks_run(page, namespace):
+    if name(page) in NEEDS_JAVA:
+        needed(shutil.which("java"), "Java", system.how_to_install("java"))
     run_page(page, namespace)
 
 

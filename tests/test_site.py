@@ -143,6 +143,20 @@ def test_a_foreign_font_and_a_large_site_are_found(tmp_path, monkeypatch):
     assert len(list(site.faults(tmp_path))) == 2
 
 
+def test_old_addresses_lead_to_pages_that_exist(tmp_path):
+    assert all((DOCS / new).with_suffix(".md").is_file() for new in site.MOVED.values())
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/there.html").write_text("<p>here</p>")
+    site.write_moved(tmp_path, {"old/page.html": "new/there.html"})
+    site.write_moved(tmp_path, {"old/page.html": "new/there.html"})  # once more: its own page is no page in the way
+    assert list(site.faults(tmp_path)) == []
+    assert 'content="0; url=../new/there.html"' in (tmp_path / "old/page.html").read_text()
+    site.write_moved(tmp_path, {"old/page.html": "new/gone.html"})
+    assert [fault.partition(":")[0] for fault in site.faults(tmp_path)] == ["old/page.html"] * 2
+    with pytest.raises(ValueError, match=r"expected no page at new/there\.html"):
+        site.write_moved(tmp_path, {"new/there.html": "old/page.html"})
+
+
 def test_a_good_site_has_no_fault(tmp_path):
     good = '<a href="other.html#there">x</a><a href="https://example.org">y</a><a href="#top">z</a><b id="top"></b>'
     (tmp_path / "index.html").write_text(good)

@@ -28,6 +28,8 @@ TOP = {
     "RELEASING.md": "project/releasing.md",
     "SECURITY.md": "project/security.md",
 }
+# Pages that stand elsewhere than in an earlier version: a link to the old address still leads to them.
+MOVED = {"own-method.html": "tutorials/own-method.html"}
 SHOWS = {f"docs/{there}": top for top, there in TOP.items() if there != "index.md"}
 LINK_OR_CODE = re.compile(r"`+[^`]*`+|" + docs.LINK.pattern)
 LOADED = {"img": "src", "link": "href", "script": "src", "iframe": "src", "source": "src", "object": "data"}
@@ -149,6 +151,21 @@ def faults(site: Path) -> Iterator[str]:
         yield f"the site has {size} bytes, more than {MOST_BYTES}"
 
 
+def write_moved(site: Path, moved: dict[str, str] = MOVED) -> None:
+    """A page at each old address that leads on to the new one, with or without script."""
+    for old, new in moved.items():
+        there = Path(os.path.relpath(site / new, (site / old).parent)).as_posix()
+        page = (
+            '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>This page has moved</title>\n'
+            f'<meta http-equiv="refresh" content="0; url={there}">\n<link rel="canonical" href="{there}">\n'
+            f'<main><h1>This page has moved</h1><p><a href="{there}">Here it is.</a></p></main>\n</html>\n'
+        )
+        if (site / old).exists() and 'http-equiv="refresh"' not in (site / old).read_text("utf-8"):
+            raise ValueError(f"expected no page at {old}, which is said to have moved to {new}")
+        (site / old).parent.mkdir(parents=True, exist_ok=True)
+        (site / old).write_text(page, "utf-8")
+
+
 def site_bytes(site: Path) -> int:
     """The size of all files of the built site."""
     return sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
@@ -178,6 +195,7 @@ def main() -> int:
     ]
     if subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=docs.ROOT, check=False).returncode:
         return 1
+    write_moved(SITE)
     found = list(faults(SITE))
     for message in found:
         print(message, file=sys.stderr)

@@ -1,7 +1,7 @@
 """The methods: a folder per family with everything that only it uses, and this registry.
 
 A new method is one file in a family's folder and one line below. The contract tests then run over it. Other packages
-bring theirs by an entry point of the group ``ahead_ldp.mechanisms`` (docs/own-method.md).
+bring theirs by an entry point of the group ``ahead_ldp.mechanisms`` (docs/tutorials/own-method.md).
 
 A method that asks something else, or makes something else of the same tallies, is a new version of it (decision 015):
 its class takes the name, and the class that it replaces goes to ``EARLIER``, where recorded campaigns find it.

@@ -1,7 +1,7 @@
 """Frequency oracles: how a group of people reports on a partition, and how the reports are read.
 
 A new oracle is one file and one line in ``ORACLES``. The contract tests then run over it. Other packages bring theirs
-by an entry point of the group ``ahead_ldp.oracles`` (docs/own-method.md).
+by an entry point of the group ``ahead_ldp.oracles`` (docs/tutorials/own-method.md).
 """
 
 from __future__ import annotations
