@@ -1,12 +1,15 @@
 """A release: one version everywhere, a section of the changelog, the same bytes twice, and a wheel that works alone."""
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 
 import pytest
+import yaml
 
 from tools import release
 
@@ -15,6 +18,19 @@ CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-01-01\n\n- A th
 
 def test_every_place_names_one_version():
     assert list(release.disagreements()) == []
+
+
+def test_the_conda_recipe_says_what_the_package_says():
+    project = tomllib.loads((release.ROOT / "pyproject.toml").read_text("utf-8"))
+    recipe = yaml.safe_load((release.ROOT / "deploy/conda/recipe.yaml").read_text("utf-8"))
+    package, needs = project["project"], recipe["requirements"]
+    assert recipe["context"] == {"name": package["name"], "version": package["version"]}
+    wanted = [re.sub("(?<=[a-z])(?=[<>=])", " ", text) for text in package["dependencies"]]
+    assert needs["run"] == [f"python {package['requires-python']}", *wanted]
+    assert needs["host"][-1].replace(" ", "") in project["build-system"]["requires"]
+    assert recipe["about"]["summary"] == package["description"]
+    scripts = [f"{name} = {place}" for name, place in package["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == scripts
 
 
 def test_another_version_is_found(tmp_path):
