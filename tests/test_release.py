@@ -9,7 +9,7 @@ import tomllib
 import zipfile
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from tools import release
 
