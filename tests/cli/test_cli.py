@@ -257,7 +257,7 @@ def test_evaluate_gives_the_documented_fields(capsys):
         ("ahead", 0.5), ("ahead", 1.0), ("uni", 0.5), ("uni", 1.0)
     ]  # fmt: skip
     for result in found["results"]:
-        keys = "method settings epsilon mse seconds peak_memory_bytes repeats seed"
+        keys = "method settings epsilon mse wasserstein ks seconds peak_memory_bytes repeats seed"
         assert set(result) == set(keys.split())
         low, high = result["mse"]["ci95"]
         assert low <= result["mse"]["mean"] <= high

@@ -52,7 +52,7 @@ ANOTHER_NUMPY = "another NumPy may draw other numbers from a seed"
 ELSEWHERE = {"environment", "run"}  # where and with what something was computed
 TIMES = {"opened_at", "closes_at"}
 # What was not said, or said otherwise, when the files were written.
-NEWER = {"intervals", "notes", "widths", "meaning", "turnout"}
+NEWER = {"intervals", "notes", "widths", "meaning", "turnout", "wasserstein", "ks", "metric"}
 ASK_OTHERWISE = {"fused", "default"}  # where people are few: version 2 (decision 019)
 VERDICTS = {"as_good", "best", "contrasts", "open", "text", "worse"}  # of a comparison, each with its interval
 

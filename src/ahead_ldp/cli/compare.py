@@ -11,7 +11,7 @@ from ahead_ldp.cli import inputs, options, printing
 from ahead_ldp.cli.options import File, Text, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import progress
-from ahead_ldp.research import contrasts
+from ahead_ldp.research import contrasts, distances
 from ahead_ldp.research import datasets as catalogue
 from ahead_ldp.research.experiments import comparing, journal, results, running
 from ahead_ldp.research.experiments import plan as plans
@@ -30,6 +30,7 @@ def compare(
     method: Annotated[Text, option("--method", "M[,M...]", "M, M:paper or M:strong; left out, all that fit.")] = None,
     repeats: options.Repeats = 10,
     random: Annotated[int, option("--random", "Q", "Random queries.")] = 200,
+    metric: Annotated[str, option("--metric", "E", "mse, or of the distributions: wasserstein or ks.")] = "mse",
     seed: Annotated[int, option("--seed", "S", "Seed of people, queries, groups and noise.")] = 0,
     jobs: Annotated[int, option("--jobs", "J", "Processes.")] = 1,
     out: Annotated[File, option("--out", "DIR", "Tables, figure and page; a killed run goes on there.")] = None,
@@ -43,6 +44,7 @@ def compare(
     options.at_least(2, repeats=repeats)
     options.at_least(1, random=random)
     options.at_least(0, seed=seed)
+    distances.check_metric(metric)
     epsilons = [float(e) for e in inputs.epsilons(epsilon)]
     options.one_of(data=data, dataset=dataset)
     crowds = None if users is None else inputs.whole_numbers(inputs.split(users, "--users"), "--users")
@@ -53,7 +55,7 @@ def compare(
     methods, refused = comparing.fitting(people.schema, epsilons[0], sizes[0], wanted)
     for name, reason in refused.items():
         printing.note(f"left out: {name} ({reason})")
-    figure = comparing.comparison(people, sizes, epsilons, methods, repeats, random, seed)
+    figure = comparing.comparison(people, sizes, epsilons, methods, repeats, random, seed, metric)
     with tempfile.TemporaryDirectory() as spare:
         folder = Path(spare) if out is None else out
         folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +107,7 @@ def _record(
     figure: plans.Figure, measured: results.Measured, advice: Sequence[comparing.Recommendation]
 ) -> dict[str, Any]:
     results = [
-        {"users": p.cell.data.n, "method": line.method, "epsilon": p.x, "mse": measured.spread(p.cell).record()}
+        {"users": p.cell.data.n, "method": line.method, "epsilon": p.x, p.cell.task: measured.spread(p.cell).record()}
         for panel in figure.panels
         for line in panel.lines
         for p in line.points
@@ -122,7 +124,7 @@ def _text(
         rows = [
             [line.method, *(printing.error_text(measured.spread(p.cell)) for p in line.points)] for line in panel.lines
         ]
-        yield Table(f"{panel.title}: MSE ± 95 %", head, rows)
+        yield Table(f"{panel.title}: {distances.METRICS[advice[0].metric]} ± 95 %", head, rows)
         yield ""
     for a in advice:
         yield a.text

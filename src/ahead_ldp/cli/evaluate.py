@@ -11,7 +11,7 @@ from ahead_ldp.cli import inputs, options, printing
 from ahead_ldp.cli.options import File, Text, option
 from ahead_ldp.cli.printing import Shown, Table
 from ahead_ldp.engines import progress, simulation
-from ahead_ldp.research import evaluation
+from ahead_ldp.research import distances, evaluation
 from ahead_ldp.schema import workloads
 
 
@@ -98,13 +98,21 @@ def _table(about: dict[str, Any], scores: list[evaluation.Score]) -> Table:
     sizes = " x ".join(str(a["codes"]) for a in about["attributes"])
     asked = f"{about['queries']['count']} queries, {len(scores[0].trials)} repetitions"
     title = f"{about['people']:,} people, {sizes} codes, {asked}"
-    head = ["method", "settings", "epsilon", "MSE ± 95 %", "build", "queries", "memory"]
+    head = [
+        "method",
+        "settings",
+        "epsilon",
+        *(f"{name} ± 95 %" for name in distances.METRICS.values()),
+        "build",
+        "queries",
+        "memory",
+    ]
     rows = [
         [
             score.method,
             score.settings,
             score.epsilon,
-            printing.error_text(score.mse),
+            *("" if (found := score.spread(m)) is None else printing.error_text(found) for m in distances.METRICS),
             printing.seconds_text(score.build_seconds),
             printing.seconds_text(score.query_seconds),
             printing.bytes_text(score.peak_memory_bytes),

@@ -18,6 +18,7 @@ from ahead_ldp.mechanisms import Declared, Epsilon, known_method, plain_epsilon
 from ahead_ldp.plots.style import BLUE, VERMILLION, Size, Style, canvas
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.research.contrasts import Contrast, contrasts, explanation
+from ahead_ldp.research.distances import WRITTEN_OUT, check_metric
 from ahead_ldp.research.evaluation import SETTINGS, Spread, Task, check_runs, choose, measure, workload_rng
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, random_workload
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What was measured: for each method the mean squared errors of all repetitions, on the same people and queries."""
+    """What was measured: for each method the errors of all repetitions, on the same people and queries."""
 
     epsilon: str
     people: int
     queries: int
     errors: dict[str, tuple[float, ...]]
+    metric: str = "mse"
 
     @cached_property
     def _contrasts(self) -> tuple[str, list[Contrast]]:
@@ -56,7 +58,7 @@ class Comparison:
         return len(self.errors[self.best])
 
     def spread(self, method: str) -> Spread:
-        """Mean, deviation and 95 % interval of a method's mean squared error."""
+        """Mean, deviation and 95 % interval of a method's error."""
         return Spread.of(self.errors[method])
 
     @property
@@ -71,12 +73,14 @@ class Comparison:
         ]
         return rows
 
-    _HEAD = ("method", "mean squared error", "times the least", "interval", "verdict")
+    @property
+    def _head(self) -> list[str]:
+        return ["method", WRITTEN_OUT[self.metric], "times the least", "interval", "verdict"]
 
     def table(self) -> str:
         """A row for each method, the best first, and what the verdicts mean."""
         lines = [f"epsilon {self.epsilon}, {self.people:,} people, {self.queries} queries, {self.repeats} repetitions"]
-        lines += [text_table(list(self._HEAD), self._rows(), left=1)]
+        lines += [text_table(self._head, self._rows(), left=1)]
         return "\n".join([*lines, self.explanation] if self.others else lines)
 
     def __str__(self) -> str:
@@ -95,10 +99,10 @@ class Comparison:
         least = min(s.mean for s in shown) / 10  # where an interval reaches to 0
         at, low, high = np.log10(np.maximum(np.array(ends), max(least, 1e-300))).T
         drawings = whiskers(at, low, high, [f"{row[0]}: {row[1]}" for row in self._rows()])
-        return card(repr(self).strip("<>"), self._HEAD, self._rows(), [self.explanation], drawings)
+        return card(repr(self).strip("<>"), self._head, self._rows(), [self.explanation], drawings)
 
     def plot(self, ax: Axes | None = None, size: Size | None = None, style: Style | None = None) -> Figure:
-        """A row for each method, the best first: mean squared error with its 95 % interval, on a log axis."""
+        """A row for each method, the best first: its error with its 95 % interval, on a log axis."""
         order = [self.best, *(c.method for c in self.others)]
         with canvas(ax, (7.0, 1.3 + 0.32 * len(order)), size, style) as figure:
             drawn = figure.add_subplot() if ax is None else ax
@@ -112,7 +116,7 @@ class Comparison:
             drawn.set_yticks(range(len(order)), [f"{m} ({v})" for m, v in zip(order, verdicts, strict=True)])
             drawn.set_ylim(len(order) - 0.5, -0.5)
             drawn.set_xscale("log")
-            drawn.set_xlabel("mean squared error, with 95 % intervals of the mean")
+            drawn.set_xlabel(f"{WRITTEN_OUT[self.metric]}, with 95 % intervals of the mean")
             drawn.grid(axis="x", color="0.5", alpha=0.2)
             drawn.set_axisbelow(True)
             drawn.spines[["top", "right"]].set_visible(False)
@@ -135,13 +139,16 @@ def compare(
     queries: int | Workload = 200,
     repeats: int = 10,
     seed: int = 0,
+    metric: str = "mse",
 ) -> Comparison:
     """Simulate several methods on the same people and queries, and say which can be told apart.
 
     ``data``, ``schema`` and ``histogram`` are as for `simulate`. A method is a class, a name, or a name with settings,
     "hio:strong"; "default" is the one that `simulate` takes, "paper" that of the paper. ``queries`` is a number of
-    random ranges, or a workload.
+    random ranges, or a workload. ``metric`` is "mse", the mean squared error of the queries, or a distance of the
+    distributions themselves, "wasserstein" or "ks".
     """
+    check_metric(metric)
     declared = as_schema(schema)
     people = population(data, declared, histogram)
     workload = queries if isinstance(queries, Workload) else random_workload(declared, queries, workload_rng(seed))
@@ -153,10 +160,11 @@ def compare(
         if label in errors:
             raise ValueError(f"expected different methods, got {label} twice")
         check_runs(mechanism, declared, workload)
-        errors[label] = tuple(trial.mse for trial in measure(task, mechanism, repeats, seed, memory=False).trials)
+        trials = measure(task, mechanism, repeats, seed, memory=False).trials
+        errors[label] = tuple(trial.error(metric) for trial in trials)
     if not errors:
         raise ValueError("expected at least one method, got none")
-    return Comparison(epsilon_text(number), people.n, workload.n, errors)
+    return Comparison(epsilon_text(number), people.n, workload.n, errors, metric)
 
 
 def _choose(method: str | type[Mechanism], task: Task, epsilon: float | str | Fraction) -> tuple[str, Mechanism]:

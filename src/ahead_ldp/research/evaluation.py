@@ -27,6 +27,7 @@ from ahead_ldp.engines.simulation import Population, is_counted, run_simulation
 from ahead_ldp.mechanisms import class_of, default_method, known_method, make_mechanism
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.protocol.session import finish
+from ahead_ldp.research.distances import METRICS, Curves, distances, true_curves
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.workloads import Workload, true_answers, true_answers_from_records
 
@@ -70,6 +71,11 @@ class Task:
     workload: Workload
     truth: Floats
 
+    @property
+    def curves(self) -> Curves:
+        """The true share of people up to each code."""
+        return true_curves(self.schema, self.people.records, self.people.histogram)
+
     @classmethod
     def of(cls, schema: Schema, people: Population, workload: Workload) -> Self:
         """The task with its true answers, which are shares of the people."""
@@ -81,14 +87,24 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One repetition: mean squared error over the queries, and seconds by the clock.
+    """One repetition: mean squared error over the queries, seconds by the clock, distances of the distributions.
 
-    Building goes from the people to the estimate; the queries are all those of the workload.
+    Building goes from the people to the estimate; the queries are all those of the workload. Distances are `None`
+    where no attribute has an order (`distances`).
     """
 
     mse: float
     build_seconds: float
     query_seconds: float
+    wasserstein: float | None = None
+    ks: float | None = None
+
+    def error(self, metric: str) -> float:
+        """By one of `METRICS`."""
+        value: float | None = getattr(self, metric)
+        if value is None:
+            raise ValueError(f"expected an attribute with an order for the metric {metric}, got nominal ones alone")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,11 @@ class Score:
         """The mean squared error over the queries, spread over the repetitions."""
         return Spread.of([trial.mse for trial in self.trials])
 
+    def spread(self, metric: str) -> Spread | None:
+        """By one of `METRICS`, spread over the repetitions; None where it means nothing."""
+        values = [getattr(trial, metric) for trial in self.trials]
+        return None if None in values else Spread.of(values)
+
     @property
     def build_seconds(self) -> float:
         """From the people to the estimate."""
@@ -126,7 +147,7 @@ class Score:
             "method": self.method,
             "settings": self.settings,
             "epsilon": float(self.epsilon),
-            "mse": self.mse.record(),
+            **{metric: None if (found := self.spread(metric)) is None else found.record() for metric in METRICS},
             "seconds": {"build": self.build_seconds, "queries": self.query_seconds},
             "peak_memory_bytes": self.peak_memory_bytes,
             "repeats": len(self.trials),
@@ -148,15 +169,15 @@ def _key(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
 
 
-def run_trial(task: Task, mechanism: Mechanism, rng: Generator) -> Trial:
-    """Simulate the mechanism once and compare its answers with the truth."""
+def run_trial(task: Task, mechanism: Mechanism, rng: Generator, curves: Curves | None = None) -> Trial:
+    """Simulate the mechanism once and compare its answers with the truth; with ``curves``, the distributions too."""
     started = time.perf_counter()
     estimate = run_simulation(mechanism, task.schema, task.people, rng)
     built = time.perf_counter()
     answers = estimate.answer(task.workload, errors=False)
     answered = time.perf_counter()
     error = float(np.mean((answers.values - task.truth) ** 2))
-    return Trial(error, built - started, answered - built)
+    return Trial(error, built - started, answered - built, *(distances(estimate, curves or {}) or (None, None)))
 
 
 def peak_memory(task: Task, mechanism: Mechanism, rng: Generator) -> int:
@@ -190,9 +211,10 @@ def measure(
     """Repeat, and once more for the memory (with the first repetition's seed). ``progress`` is called after each."""
     if repeats < 1:
         raise ValueError(f"expected repeats >= 1, got {repeats}")
-    trials = []
+    trials, curves = [], task.curves
     for repetition in range(repeats):
-        trials.append(run_trial(task, mechanism, trial_rng(seed, mechanism.name, mechanism.epsilon, repetition)))
+        rng = trial_rng(seed, mechanism.name, mechanism.epsilon, repetition)
+        trials.append(run_trial(task, mechanism, rng, curves))
         if progress:
             progress()
     peak = peak_memory(task, mechanism, trial_rng(seed, mechanism.name, mechanism.epsilon, 0)) if memory else 0

@@ -10,6 +10,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.cards import card, whiskers
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.research.contrasts import NEAR, Contrast, Verdict, contrasts
+from ahead_ldp.research.distances import METRICS, WRITTEN_OUT
 from ahead_ldp.research.evaluation import check_runs, choose
 from ahead_ldp.research.experiments.plan import METHODS, Cell, Data, Figure, Line, Panel, Point, split_method
 from ahead_ldp.research.experiments.results import Measured, geometric
@@ -30,15 +31,16 @@ class Recommendation:
     best: str
     means: dict[str, float]
     contrasts: tuple[Contrast, ...]
+    metric: str = "mse"
 
     @classmethod
-    def of(cls, n: int, epsilon: float, errors: Mapping[str, Sequence[float]]) -> Self:
+    def of(cls, n: int, epsilon: float, errors: Mapping[str, Sequence[float]], metric: str = "mse") -> Self:
         """The least mean, or the default where that is not worse and within a tenth of it."""
         best, others = contrasts(errors)
         means = {method: sum(values) / len(values) for method, values in errors.items()}
         default = next((c for c in others if c.method == DEFAULT), None)
         near = default is not None and default.verdict != "worse" and default.ratio <= NEAR
-        return cls(n, epsilon, DEFAULT if near else best, best, means, tuple(others))
+        return cls(n, epsilon, DEFAULT if near else best, best, means, tuple(others), metric)
 
     def among(self, verdict: Verdict) -> tuple[Contrast, ...]:
         """The methods with this verdict."""
@@ -47,9 +49,8 @@ class Recommendation:
     @property
     def text(self) -> str:
         """A sentence: the method to take, and how many others are worse, as good or open."""
-        sentence = (
-            f"for N = {self.n:,} and ε = {self.epsilon:g} use {called(self.method)} (MSE {self.means[self.method]:.1e})"
-        )
+        error = f"{METRICS[self.metric]} {self.means[self.method]:.1e}"
+        sentence = f"for N = {self.n:,} and ε = {self.epsilon:g} use {called(self.method)} ({error})"
         counted = [f"{len(there)} {verdict}" for verdict in VERDICTS if (there := self.among(verdict))]
         sentence += f"; of the others {', '.join(counted)}" if counted else ""
         if self.method != self.best:
@@ -71,8 +72,8 @@ class Recommendation:
         named = {v.replace(" ", "_"): [c.method for c in self.among(v)] for v in VERDICTS}
         listed = [c.record() for c in self.contrasts]
         return {
-            "users": self.n, "epsilon": self.epsilon, "use": self.method, "best": self.best, **named,
-            "contrasts": listed, "text": self.text,
+            "users": self.n, "epsilon": self.epsilon, "metric": self.metric, "use": self.method, "best": self.best,
+            **named, "contrasts": listed, "text": self.text,
         }  # fmt: skip
 
     def _repr_html_(self) -> str:
@@ -81,7 +82,7 @@ class Recommendation:
         rows = [[called(method), f"{self.means[method]:.1e}"] for method in order]
         errors = [self.means[method] for method in order]
         drawings = whiskers(errors, [0.0] * len(errors), errors, [f"{row[0]}: {row[1]}" for row in rows])
-        return card(self.text, ["method", "mean squared error"], rows, (), drawings)
+        return card(self.text, ["method", WRITTEN_OUT[self.metric]], rows, (), drawings)
 
 
 VERDICTS: tuple[Verdict, ...] = ("as good", "open", "worse")
@@ -124,16 +125,19 @@ def comparison(
     repeats: int,
     queries: int,
     seed: int,
+    metric: str = "mse",
 ) -> Figure:
     """The plan: a panel for each number of people, a line for each method over epsilon."""
     panels = []
     for n in users:
         people = replace(data, n=n)
         lines = tuple(
-            Line(m, tuple(Point(e, Cell(people, m, e, repeats, queries, seed=seed)) for e in epsilons)) for m in methods
+            Line(m, tuple(Point(e, Cell(people, m, e, repeats, queries, None, metric, seed)) for e in epsilons))
+            for m in methods
         )
         panels.append(Panel(f"{n}", f"{data.title}, N = {n:,}", lines))
-    return Figure("comparison", f"Methods on {data.title}", "lines", "privacy budget ε", tuple(panels))
+    title = f"Methods on {data.title}"
+    return Figure("comparison", title, "lines", "privacy budget ε", tuple(panels), WRITTEN_OUT[metric])
 
 
 def recommend(figure: Figure, measured: Measured) -> list[Recommendation]:
@@ -142,7 +146,7 @@ def recommend(figure: Figure, measured: Measured) -> list[Recommendation]:
     for panel in figure.panels:
         for i, point in enumerate(panel.lines[0].points):
             errors = {line.method: measured.errors(line.points[i].cell) for line in panel.lines}
-            advice.append(Recommendation.of(point.cell.data.n, point.x, errors))
+            advice.append(Recommendation.of(point.cell.data.n, point.x, errors, point.cell.task))
     return advice
 
 

@@ -14,7 +14,8 @@ from typing import Any
 class Outcome:
     """What a cell gave: rows of numbers, the same in every run, and beside them what it cost.
 
-    A row has the repetition and its "mse"; or, of a cell about leaves, the "bin", its true "share" and its "leaves".
+    A row has the repetition and its "mse", or another metric; or, of a cell about leaves, the "bin", its true "share"
+    and its "leaves".
     """
 
     cell: str

@@ -44,11 +44,11 @@ def run_cell(cell: Cell) -> Outcome:
 
 
 def _errors(cell: Cell, task: Task) -> list[dict[str, Any]]:
-    mechanism, rows = cell.mechanism, []
+    mechanism, rows, curves = cell.mechanism, [], None if cell.task == "mse" else task.curves
     for repetition in range(cell.repeats):
-        trial = run_trial(task, mechanism, rng_of(cell.seed, cell.id, repetition))
+        trial = run_trial(task, mechanism, rng_of(cell.seed, cell.id, repetition), curves)
         seconds = {"build_seconds": trial.build_seconds, "query_seconds": trial.query_seconds}
-        rows.append({"repetition": repetition, "mse": trial.mse, **seconds})
+        rows.append({"repetition": repetition, cell.task: trial.error(cell.task), **seconds})
     return rows
 
 

@@ -100,7 +100,10 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One setting. ``task`` is "mse", or "leaves": where the tree's leaves are. ``theta`` replaces the threshold."""
+    """One setting. ``task`` is the metric of its errors, or "leaves": where the tree's leaves are.
+
+    ``theta`` replaces the threshold.
+    """
 
     data: Data
     method: str

@@ -44,8 +44,8 @@ class Measured:
         return cell.id in self.outcomes
 
     def errors(self, cell: Cell) -> list[float]:
-        """The mean squared error of every repetition."""
-        return [row["mse"] for row in self.outcomes[cell.id].rows]
+        """The error of every repetition, by the cell's metric."""
+        return [row[cell.task] for row in self.outcomes[cell.id].rows]
 
     def spread(self, cell: Cell) -> Spread:
         """Mean, deviation and 95 % interval."""
@@ -63,15 +63,16 @@ class Measured:
 def write_tables(folder: Path, cells: Iterable[Cell], measured: Measured) -> list[Path]:
     """Write the tables of a run: every repetition, every mean, where leaves are, and apart from them what it cost."""
     there = sorted((cell for cell in cells if cell in measured), key=lambda cell: cell.id)
-    errors = [cell for cell in there if cell.task == "mse"]
+    errors = [cell for cell in there if cell.task != "leaves"]
+    metric = errors[0].task if errors else "mse"
     leaves = [cell for cell in there if cell.task == "leaves"]
-    repetitions = [[cell.id, row["repetition"], row["mse"]] for cell in errors for row in measured.rows(cell)]
+    repetitions = [[cell.id, row["repetition"], row[cell.task]] for cell in errors for row in measured.rows(cell)]
     bins = [[cell.id, row["bin"], row["share"], row["leaves"]] for cell in leaves for row in measured.rows(cell)]
     costs = [_cost(cell, measured) for cell in there]
     written = {
-        "results.csv": (["cell", "repetition", "mse"], repetitions),
+        "results.csv": (["cell", "repetition", metric], repetitions),
         "summary.csv": (
-            ["cell", *PARTS, "repetitions", "mse", "std", "ci95_low", "ci95_high", "note"],
+            ["cell", *PARTS, "repetitions", metric, "std", "ci95_low", "ci95_high", "note"],
             [_summary(c, measured) for c in errors],
         ),
         "leaves.csv": (["cell", "bin", "share", "leaves"], bins),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ahead_ldp.research.contrasts import explanation
+from ahead_ldp.research.distances import WRITTEN_OUT
 from ahead_ldp.research.evaluation import Spread
 from ahead_ldp.research.experiments.comparing import DEFAULT, Recommendation, overall
 from ahead_ldp.research.experiments.complexity import STATED, Cost, growth
@@ -272,7 +273,7 @@ def write_comparison(folder: Path, figure: Figure, measured: Measured, advice: S
     for panel in figure.panels:
         head = ["method", *(f"ε = {point.x:g}" for point in panel.lines[0].points)]
         rows = [[line.method, *(_with_interval(measured.spread(p.cell)) for p in line.points)] for line in panel.lines]
-        title = f"{panel.title}: mean squared error, with 95 % intervals of the mean"
+        title = f"{panel.title}: {WRITTEN_OUT[advice[0].metric]}, with 95 % intervals of the mean"
         parts.append(f"<h2>{escaped(title)}</h2>" + table(head, rows))
     parts.append("<h2>Which methods can be told apart</h2>")
     if advice[0].contrasts:
@@ -296,7 +297,7 @@ def _contrast_table(advice: Recommendation) -> str:
         rows.append(
             [escaped(c.method), f"{advice.means[c.method]:.2e}", f"{c.ratio:.2f}", c.interval, c.verdict + needed]
         )
-    head = ["method", "mean squared error", "times the least", "interval", "verdict"]
+    head = ["method", WRITTEN_OUT[advice.metric], "times the least", "interval", "verdict"]
     return f"<h3>N = {advice.n:,}, ε = {advice.epsilon:g}</h3>" + table(head, rows)
 
 
