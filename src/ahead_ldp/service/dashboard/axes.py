@@ -65,7 +65,8 @@ def _steps(attribute: Attribute, span: float) -> Iterator[float]:
 def _multiples(attribute: Attribute, step: float, low: float, high: float) -> list[float]:
     if attribute.kind == "date" and step < 0:
         months = np.arange(
-            np.datetime64(int(low), "D").astype("M8[M]"), np.datetime64(int(high) + 1, "D").astype("M8[M]") + 1
+            np.datetime64(int(low), "D").astype("M8[M]"),
+            np.datetime64(int(high) + 1, "D").astype("M8[M]") + np.timedelta64(1, "M"),
         )
         kept = [m for m in months if (12 * 1970 + int(m.astype(int))) % int(-step) == 0]
         days = [float(m.astype("M8[D]").astype(int)) for m in kept]
