@@ -1,17 +1,20 @@
 """How often the intervals of docs/analysis.md hold, over smooth and lumpy people, and when "no change" is rejected.
 
-python -m tools.questions one|two|changes [--repeats 20] [--epsilons 0.2,1,4] [--kind strict]
+python -m tools.questions one|two|changes|tests|speed [--repeats 20] [--epsilons 0.2,1,4] [--kind strict]
 
 `one`: functionals of one attribute. `two`: groups and pairs. `changes`: differences of two estimates of the same
 people, of two samples of the same law, and with a tenth of the people moved. Runs are clusters: the last number says
-how many runs a share rests on.
+how many runs a share rests on. `tests`: only the tests of "no change", on smooth people. `speed`: seconds of one
+processor for each question, with ten attributes and a million people.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +129,55 @@ def changes(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
     yield "rejected: a tenth moved", difference(made[0], made[2]).test("x", kind=intervals).rejected  # type: ignore[arg-type]
 
 
+def tests(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
+    """Tests of "no change" alone, on a quarter of the codes: of samples of everybody, and of the same people twice."""
+    rng, codes = np.random.default_rng(10 + seed), CODES // 4
+    x, y, moved = (PEOPLES[kind](rng) // 4 for _ in range(3))
+    moved = np.where(rng.random(PEOPLE) < 0.1, np.minimum(moved + codes // 3, codes - 1), moved)
+    made = [
+        ahead_ldp.simulate(histogram=np.bincount(z, minlength=codes), schema=f"x=integer,0,{codes - 1}",
+                           epsilon=epsilon, random_state=seed * 10 + i)
+        for i, z in enumerate((x, y, moved, x))
+    ]  # fmt: skip
+    given: Any = intervals
+    yield "rejected: nothing changed", difference(made[0], made[1]).test("x", kind=given).rejected
+    yield "rejected: the same people", difference(made[0], made[3], sampled=False).test("x", kind=given).rejected
+    yield "rejected: a tenth moved", difference(made[0], made[2]).test("x", kind=given).rejected
+
+
+def speed(epsilon: float = 1.0, people: int = 1_000_000) -> None:
+    """Seconds of one processor for each question, the making of its estimate apart."""
+    rng = np.random.default_rng(3)
+    group = rng.choice(8, people)
+    columns: dict[str, Any] = {"pay": rng.lognormal(3.5 + 0.05 * group, 0.4).clip(1, 255)}
+    columns["age"] = rng.normal(45, 15, people).clip(18, 89).astype(np.int64)
+    columns["team"] = np.array(list("abcdefgh"))[group]
+    columns |= {f"x{i}": (rng.integers(0, 16, people) + group) // 2 for i in range(7)}
+    schema = ["pay=real,0,256,256", "age=integer,18,89", "team=nominal,a|b|c|d|e|f|g|h"]
+    schema += [f"x{i}=integer,0,15" for i in range(7)]
+    e, f = (ahead_ldp.simulate(columns, schema, epsilon=epsilon, random_state=i) for i in (1, 2))
+    margins = {"team": dict.fromkeys("abcdefgh", 1.0)}
+    asked: dict[str, Callable[[], Any]] = {
+        "standard deviation": lambda: e.std("pay"),
+        "Gini coefficient": lambda: e.gini("pay"),
+        "one point of the Lorenz curve": lambda: e.lorenz("pay", [0.5]),
+        "share below 0.6 of the median": lambda: e.below_median("pay"),
+        "correlation": lambda: e.correlation("pay", "age"),
+        "mutual information": lambda: e.mutual_information("pay", "age"),
+        "difference: curve": lambda: difference(e, f).cdf("pay"),
+        "difference of means": lambda: difference(e, f).mean("pay"),
+        "difference of quartiles": lambda: difference(e, f).quantiles("pay"),
+        "share in eight groups": lambda: e.by("team").share("pay >= 50"),
+        "mean in eight groups": lambda: e.by("team").mean("pay"),
+        "median in eight groups": lambda: e.by("team").quantiles("pay"),
+        "weights of eight groups": lambda: e.calibrated(margins).ask("pay >= 50"),
+    }
+    for name, ask in asked.items():
+        start = time.process_time()
+        ask().interval()
+        print(f"{name}: {time.process_time() - start:.2f} s", flush=True)
+
+
 def _holds(found: object, truth: object, intervals: str, each: bool = False) -> bool:
     """Whether an interval holds; of several, one is looked at, the same in every run of a seed."""
     low, high = found.interval(kind=intervals)  # type: ignore[attr-defined]
@@ -136,15 +188,18 @@ def _holds(found: object, truth: object, intervals: str, each: bool = False) -> 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tools.questions", description="Coverage of analyses.")
-    parser.add_argument("what", choices=("one", "two", "changes"))
+    parser.add_argument("what", choices=("one", "two", "changes", "tests", "speed"))
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--epsilons", default="0.2,1,4")
     parser.add_argument("--kind", default="strict", choices=("strict", "model"))
     asked = parser.parse_args(arguments)
-    run = {"one": one, "two": two, "changes": changes}[asked.what]
+    if asked.what == "speed":
+        speed()
+        return
+    run = {"one": one, "two": two, "changes": changes, "tests": tests}[asked.what]
     over_all = defaultdict(list)
     for epsilon in map(float, asked.epsilons.split(",")):
-        for kind in PEOPLES:
+        for kind in PEOPLES if asked.what != "tests" else ("smooth",):
             held = defaultdict(list)
             for seed in range(asked.repeats):
                 for name, holds in run(kind, epsilon, seed, asked.kind):

@@ -43,7 +43,7 @@ def run(folder, capsys, monkeypatch):
 
 def test_describe(run, capsys):
     found = run("describe", "0.json")["results"]["pay"]
-    assert set(found) == {"std", "gini", "top", "bottom"}
+    assert set(found) == {"std", "gini", "top", "bottom", "poor"}
     truth = float(np.std(crowd()["pay"]))
     assert found["std"]["low"] <= truth <= found["std"]["high"]
     assert main(["describe", "0.json", "--attribute", "pay", "--intervals", "model"]) == 0

@@ -11,7 +11,7 @@ from ahead_ldp import plots
 from ahead_ldp.cli import drawing, inputs
 from ahead_ldp.cli.options import File, Intervals, Text, Texts, argument, flag, option
 from ahead_ldp.cli.printing import Shown
-from ahead_ldp.estimates.analysis import differences
+from ahead_ldp.estimates.analysis import describing, differences
 from ahead_ldp.estimates.analysis import series as rounds_of
 
 Run = Annotated[Path, argument("RUN", "A collected run, a campaign in batch, or a saved estimate.")]
@@ -23,19 +23,13 @@ Picture = Annotated[File, option("--plot", "FILE", "Draw it, as a .png, .svg or 
 def describe(run: Run, attribute: Attribute = None, *, shown: Intervals) -> Shown:
     """Say how far people lie apart, and how unequally a total is shared out.
 
-    Standard deviation, top tenth, bottom half and Gini coefficient, each with
-    its interval.
+    Standard deviation, Gini coefficient, top tenth, bottom half and relative
+    poverty, each with its interval.
     """
     estimate = inputs.read_estimate(run)
-    chosen = [a for a in estimate.schema.attributes if attribute in (None, a.name) and not a.labels]
-    if not chosen:
-        raise ValueError(f"expected a numeric attribute among {', '.join(estimate.schema.names)}")
     record, text = dict[str, Any](), list[str]()
-    for a in chosen:
-        found = {"std": estimate.std(a.name)}
-        if a.kind in ("integer", "real") and a.lo >= 0 < a.hi:
-            found |= {"gini": estimate.gini(a.name), "top": estimate.top_share(a.name, [0.1])}
-            found |= {"bottom": estimate.lorenz(a.name, [0.5])}
+    for a in describing.numeric(estimate, attribute):
+        found = describing.described(estimate, a)
         record[a.name] = {name: f.records(kind=shown.kind)[0] for name, f in found.items()}
         text += [line for f in found.values() for line in [f"{a.name}:", f.table(kind=shown.kind), ""]]
     return Shown({**inputs.about(run, estimate), "intervals": shown.kind, "results": record}, text)

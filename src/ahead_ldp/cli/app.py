@@ -27,6 +27,7 @@ COMMANDS = {  # by name, in the order of the help: the file that each is in
     "groups": "analysis",
     "weigh": "analysis",
     "series": "analysis",
+    "schedule": "schedule",
     "report": "analysis",
     "serve": "serve",
     "token": "serve",

@@ -15,7 +15,7 @@ from ahead_ldp.cli.printing import Shown, Table, percent
 from ahead_ldp.device import epsilon as limits
 from ahead_ldp.engines import progress
 from ahead_ldp.mechanisms import few_people
-from ahead_ldp.research import accounting, evaluation, planner, targets, widths
+from ahead_ldp.research import accounting, evaluation, planner, splits, targets, widths
 from ahead_ldp.research.figures import tradeoffs
 
 _EXCHANGED = (0.5, 2.0)  # of epsilon, for the paper's rule
@@ -54,6 +54,7 @@ def plan(
     minimum: Annotated[
         int | None, option("--minimum", "N", "Reports without which a campaign's group is not counted; 100.")
     ] = None,
+    by: Annotated[Text, option("--by", "NAME", "Also what a split by the groups of this attribute costs.")] = None,
     settings: Settings,
 ) -> Shown:
     """Say what a collection would look like, and the error to expect.
@@ -75,6 +76,8 @@ def plan(
     case = targets.Case(schema, _START_USERS if users is None else users, exact, methods[0], str(settings))
     if delta is not None:
         accounting.central_epsilon(case.epsilon, case.users, delta)  # refuses a bad delta before the long part
+    if by is not None:
+        splits.asked_in_groups(schema, by)
     evaluation.check_runs(_choose(case)[0], schema)
     solution = None if unknown is None else targets.solve(case, unknown, share, printing.note, kind)
     case = case if solution is None else solution.forecast.case
@@ -86,6 +89,8 @@ def plan(
     if compared:
         record["compared"] = [f.record() for f in compared]
     record["exchange"] = _exchange(case)
+    if by is not None:
+        record["split"] = [c.record() for c in splits.group_costs(planned.mechanism, case.schema, case.users, by)]
     if delta is not None:
         central = accounting.central_epsilon(case.epsilon, case.users, delta)
         record["shuffled"] = {"delta": delta, "central_epsilon": central, "conditions": list(accounting.CONDITIONS)}
@@ -202,6 +207,8 @@ def _text(
     title = f"Predicted error: simulated, {first.queries} random queries, {first.repeats} repetitions"
     yield from ("", Table(title, ["reference shape", "people", "MSE ± 95 %", "typical error"], rows))
     yield from ("", _intervals(planned))
+    if "split" in record:
+        yield from ("", _split(record["split"]))
     if compared:
         body = [[f.method, percent(f.error), *(f"{x:.2e}" for x in f.mse.values())] for f in compared]
         head = ["method", _COLUMN[compared[0].meaning], *(f"MSE, {shape}" for shape in compared[0].mse)]
@@ -222,6 +229,14 @@ def _intervals(planned: planner.Plan) -> Table:
     ]
     title = f"Predicted 95 % intervals, in the mean of {planned.widths[0].repeats} repetitions"
     return Table(title, ["reference shape", "a random range", "a single code", "a quartile (of the range)"], rows)
+
+
+def _split(costs: Sequence[dict[str, Any]]) -> Table:
+    """What can be said of every group of people, beside everybody."""
+    rows = [[c["shape"], c["group"], percent(c["share"]), f"±{percent(c['half'])}", f"{c['times']:.0f}"] for c in costs]
+    whole = ", ".join(f"±{percent(c['everybody'])} ({c['shape']})" for c in {c["shape"]: c for c in costs}.values())
+    title = f"A share inside a group, 95 % interval; the same share among everybody: {whole}"
+    return Table(title, ["reference shape", "group", "of the people", "in the group", "times as wide"], rows)
 
 
 def _solved(solution: targets.Solution) -> str:

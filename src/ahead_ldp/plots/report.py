@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ahead_ldp.device.codes import Attribute
+from ahead_ldp.estimates.analysis.describing import has_total
 from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.findings import Findings
@@ -90,7 +91,7 @@ def _sentences(estimate: Estimate, a: Attribute, level: float, kind: Kind | None
     )
     yield f"The mean is {estimate.mean(a.name).text(level, kind)}."
     yield f"The standard deviation is {_said(estimate.std(a.name), level, kind)}."
-    if a.kind in ("integer", "real") and a.lo >= 0 < a.hi:
+    if has_total(a):
         yield f"The tenth with the most holds {_said(estimate.top_share(a.name, [0.1]), level, kind)} of the total."
         yield f"The Gini coefficient is {_said(estimate.gini(a.name), level, kind)}."
     yield from quartiles.notes(level, kind)

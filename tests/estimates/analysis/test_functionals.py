@@ -5,7 +5,7 @@ import pytest
 
 import ahead_ldp
 from ahead_ldp.estimates.analysis import inequality, pairs
-from ahead_ldp.estimates.analysis.ground import first_place, last_place
+from ahead_ldp.estimates.analysis.ground import first_near, first_place, last_place
 from ahead_ldp.estimates.analysis.spread import squares
 from tools.questions import lumpy, truths
 
@@ -41,6 +41,24 @@ def test_functionals_tend_to_the_truth(sharp):
         assert least - 1e-9 <= value <= most + 1e-9, name
         assert high - low < 0.6 * (most - least), name
         assert near[name].value == pytest.approx(value, rel=0.05, abs=0.01), name
+
+
+def test_functionals_close_in_on_the_truth_with_the_root_of_the_people():
+    """Where every code is asked about, nothing but noise is left: sixteen times the people, a quarter of the width."""
+    counts = np.bincount(PEOPLE // 8, minlength=8)
+    truth, widths, misses = truths(np.repeat(np.arange(8), counts)), [], []
+    for times in (1, 16):
+        few = ahead_ldp.simulate(
+            histogram=times * counts, schema="x=integer,0,7", epsilon=4, method="flat", random_state=3
+        )
+        made = {"std": few.std(), "Gini": few.gini("x"), "bottom half": few.lorenz("x", [0.5])}
+        ends = {name: findings.interval() for name, findings in made.items()}
+        widths.append({name: float(high[0] - low[0]) for name, (low, high) in ends.items()})
+        misses.append({name: abs(findings.value - truth[name]) for name, findings in made.items()})
+    for name in widths[0]:
+        assert 3.2 < widths[0][name] / widths[1][name] < 5, name  # 4, and a little for what is approximate
+        assert misses[0][name] < widths[0][name]
+        assert misses[1][name] < widths[1][name]
 
 
 def test_intervals_exclude_other_people(sharp):
@@ -157,6 +175,25 @@ def test_ends_are_found_from_both_sides():
     assert first_place(lambda x: x - 3, 0, 10) == pytest.approx(3, abs=2e-3)
     assert last_place(lambda x: 1.0, 0, 10) == 10
     assert last_place(lambda x: -1.0, 0, 10) == 0
+
+
+@pytest.mark.parametrize("size", [1, 2, 40, 128, 1000])
+def test_a_place_is_found_by_few_looks(size):
+    """Where the bound is the estimate's own curve and a margin, also one that changes; and where it is nothing like."""
+    rng = np.random.default_rng(size)
+    own = np.sort(rng.normal(0, 1, size)) - 0.2
+    for margin in (np.zeros(size), np.full(size, 0.7), np.linspace(0.5, 0.1, size), np.full(size, -9.0), 3 * own):
+        bounds, looked = np.maximum.accumulate(own + margin), []
+
+        def bound(place, bounds=bounds, looked=looked):
+            looked.append(place)
+            return bounds[place]
+
+        true = int(min(np.searchsorted(bounds, 0.0), size - 1))
+        found = first_near(bound, own)
+        assert true - max(size // 128, 1) < found <= true
+        assert len(looked) <= 4 * np.log2(size + 1)
+    assert len(looked) <= 2 + 2 * np.log2(size + 1)
 
 
 def test_squares_are_bounded_over_a_bucket():

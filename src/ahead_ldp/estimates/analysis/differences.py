@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates.analysis.ground import Crowd, Line
 from ahead_ldp.estimates.answers import Answers, Kind
-from ahead_ldp.estimates.bands import pointwise_quantile, shared_level
+from ahead_ldp.estimates.bands import normal_draws, pointwise_quantile, shared_level
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.findings import Each, Ends, Findings
 from ahead_ldp.estimates.origin import Asked
@@ -29,6 +29,8 @@ from ahead_ldp.schema.units import borders, numbers_of, positions, positions_aft
 from ahead_ldp.schema.workloads import Workload
 
 _POINTS = 24  # of a curve, where the caller does not say which: each takes a bound of either estimate
+_BOXES = 64  # of all queries together, beyond which no joint law is worked out
+_SEED = 1_963  # draws for a critical value are the same every time
 SAMPLED_NOTE = "The people of each estimate count as drawn at random from everybody; intervals are about everybody."
 PEOPLE_NOTE = "Intervals are about the people who took part, not about others."
 
@@ -246,8 +248,48 @@ class Difference:
         consistent, says = before.consistent and after.consistent, self.first.assumption
         return Answers(
             after.values - before.values, error, marked, labels, consistent,
-            strict=strict, assumption=says, limits=(-1.0, 1.0),
+            joint=_JointChange(self, (workloads[0], workloads[1])), strict=strict, assumption=says, limits=(-1.0, 1.0),
         )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _JointChange:
+    """Draws of the model's errors of all changes together: those of either estimate, and of who was drawn (Q19)."""
+
+    change: Difference
+    workloads: tuple[Workload, Workload]
+
+    def __call__(self) -> Floats | None:
+        """The draws, (draws, n); None where an estimate does not know its joint law."""
+        if self.change.same or len(self.workloads[0].owner) > _BOXES:
+            return None
+        rng, errors = np.random.default_rng(_SEED), np.zeros(1)
+        for estimate, workload, sign in zip(self.change._both, self.workloads, (-1.0, 1.0), strict=True):
+            own = estimate.joint_errors(workload)
+            if own is None:
+                return None
+            drawn = normal_draws(_who_was_drawn(estimate, workload), len(own)) if self.change.sampled else 0.0 * own
+            # All draws come from one seed: in another order they are independent.
+            errors = errors + sign * own[rng.permutation(len(own))] + drawn[rng.permutation(len(own))]
+        return errors
+
+
+def _who_was_drawn(estimate: Estimate, workload: Workload) -> Floats:  # -> (n, n)
+    """Covariances of the shares of queries in a sample of the estimate's size: shares of both less their product."""
+    boxes, owner, n = workload.boxes, workload.owner, workload.n
+    lo = np.maximum(boxes[:, None, :, 0], boxes[None, :, :, 0])
+    hi = np.maximum(np.minimum(boxes[:, None, :, 1], boxes[None, :, :, 1]), lo)
+    overlaps = np.stack([lo, hi], axis=-1).reshape(-1, lo.shape[-1], 2)
+    pairs = (owner[:, None] * n + owner[None, :]).reshape(-1)
+    some = (overlaps[..., 0] < overlaps[..., 1]).all(axis=1)
+    both = np.zeros(n * n)
+    if some.any():
+        held, place = np.unique(pairs[some], return_inverse=True)
+        shares = estimate._shares(Workload(workload.sizes, overlaps[some], place.reshape(-1), held.size))
+        both[held] = np.clip(shares, 0.0, 1.0)
+    table, origin = both.reshape(n, n), estimate.provenance
+    own = np.diag(table)
+    return (table - np.outer(own, own)) / max(1 if origin is None else origin.people, 1)  # Q15
 
 
 @dataclass(frozen=True, slots=True, eq=False)

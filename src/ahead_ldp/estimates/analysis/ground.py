@@ -27,6 +27,7 @@ MEMBERS = 5  # values of such a number that are looked at (Q1); a choice, not me
 _POINTS = 4096  # blocks of codes of an estimate's own curve
 _MARKS = np.arange(1, 16) / 16  # shares of the people at which bounds look closely, as those of a mean do
 _CLOSE = 1e-4  # tolerance: of the range in which an end is looked for, and it is moved outward by as much
+_PLACES = 128  # codes among which an end is looked for exactly; of more, to a hundredth or so, and outward
 _STEPS = 40  # of such a search, at most
 
 Bound = Callable[[float], float]
@@ -120,6 +121,24 @@ def last_of_all(bounds: Sequence[Bound], least: float, most: float) -> float:
         if place < most and bound(place) >= 0:
             place = last_place(bound, place, most)
     return place
+
+
+def first_near(bound: Callable[[int], float], own: Floats) -> int:
+    """The least place at which a rising bound is not below 0, or a hundredth of all places before it; else the last.
+
+    ``own`` (places,) is what the estimate itself has in place of the bound. The two differ by a margin that changes
+    little from place to place, so the next place to look at is where ``own`` is minus the margin found last; or the
+    middle, where that was of little help three times.
+    """
+    low, high, close, rising = -1, own.size - 1, max(1, own.size // _PLACES), np.maximum.accumulate(own)
+    at, slow = int(np.searchsorted(rising, 0.0)), 0
+    while high - low > close:
+        place, before = min(max(at, low + 1), high - 1), high - low
+        here = bound(place)
+        low, high = (low, place) if here >= 0 else (place, high)
+        slow = slow + 1 if 2 * (high - low) > before else 0
+        at = int(np.searchsorted(rising, rising[place] - here)) if slow < 3 else (low + high) // 2
+    return min(low + 1, own.size - 1)
 
 
 def first_of_all(bounds: Sequence[Bound], least: float, most: float) -> float:

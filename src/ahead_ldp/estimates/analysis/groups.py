@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.estimates.analysis.functionals import Inside
-from ahead_ldp.estimates.analysis.ground import Line, first_place, last_place, reports_of, restricted_to, upper_at
+from ahead_ldp.estimates.analysis.ground import (
+    Line,
+    first_near,
+    first_place,
+    last_place,
+    reports_of,
+    restricted_to,
+    upper_at,
+)
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.bands import pointwise_quantile, shared_level
 from ahead_ldp.estimates.estimate import Estimate
@@ -20,7 +28,6 @@ from ahead_ldp.estimates.slices import blocks, histogram_bins, monotone
 from ahead_ldp.estimates.strict.answers import StrictAnswers
 from ahead_ldp.estimates.strict.functionals import Attributes, Shares
 from ahead_ldp.estimates.strict.reports import StrictReports
-from ahead_ldp.estimates.strict.summaries import halved
 from ahead_ldp.schema.arrays import Bools, Floats, Ints
 from ahead_ldp.schema.queries import Query
 from ahead_ldp.schema.units import centres, numbers_at, spoken
@@ -77,7 +84,7 @@ class Groups:
         if any(self._is_cut(box) for box in whole):
             raise ValueError(f"expected a query about other attributes than {self.name}, got {str(query)!r}")
         values, errors = self._ratios([self._within(whole, g) for g in range(len(self.labels))])
-        ends = [partial(self._share_ends, whole, g) for g in range(len(self.labels))]
+        ends = [partial(self.share_ends, whole, g) for g in range(len(self.labels))]
         return self._findings(values, ends, errors, (0.0, 1.0), is_share=True)
 
     def mean(self, attribute: str) -> Findings:
@@ -199,8 +206,8 @@ class Groups:
     def _sides(self) -> list[tuple[float, float]]:
         return list(zip(self.lo.tolist(), self.hi.tolist(), strict=True))
 
-    def _share_ends(self, boxes: Floats, g: int, level: float) -> Ends:
-        """What the share r of a group's people may be: the share inside less r times the group's may be 0."""
+    def share_ends(self, boxes: Floats, g: int, level: float) -> Ends:
+        """What the share r of a group's people in boxes may be: the share inside less r times the group's may be 0."""
         inside = self._within(boxes, g)
         sizes = np.array(self.estimate.schema.sizes)
         restricted = ((inside[..., 0] > 0) | (inside[..., 1] < sizes)).any(axis=0)
@@ -252,7 +259,7 @@ class Groups:
         )  # Q11
 
     def _quantile_ends(self, line: Line, g: int, p: float, level: float) -> Ends:
-        """The numbers x that may have the share p of the group's people below them, looked for by halving."""
+        """The numbers x that may have the share p of the group's people below them."""
         attributes, _ = self._ground(line)
         z, size, sizes = pointwise_quantile(level), line.attribute.ordered_size, self.estimate.schema.sizes
 
@@ -265,8 +272,11 @@ class Groups:
             terms = ((sign * (1 - p), below), (-sign * p, rest))
             return upper_at(self.evidence, Shares(attributes, terms), z)  # S19
 
-        first = halved(lambda x: bound(x + 1, 1.0) >= 0, -1, size - 1)
-        last = size - 1 - halved(lambda y: bound(size - 1 - y, -1.0) >= 0, -1, size - 1)
+        ends, workload = self._blocks(line, g, _BLOCKS)
+        below = np.append(0.0, np.maximum.accumulate(np.cumsum(self.estimate._shares(workload))))
+        own = np.interp(np.arange(size + 1.0), ends, below) - p * below[-1]  # the functional of the estimate, at each x
+        first = first_near(lambda x: bound(x + 1, 1.0), own[1:])
+        last = size - 1 - first_near(lambda y: bound(size - 1 - y, -1.0), -own[:size][::-1])
         low, high = line.codes
         return float(low[min(first, last)]), float(high[max(first, last)])
 

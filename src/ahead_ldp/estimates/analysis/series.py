@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ahead_ldp.estimates.analysis.differences import difference
 from ahead_ldp.estimates.analysis.ground import Crowd
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.bands import shared_level
@@ -69,7 +68,7 @@ class Series:
         names, steps = list(self.rounds), []
         own = shared_level(level, len(names) - 1)
         for before, after in pairwise(names):
-            answers = difference(self.rounds[before], self.rounds[after]).ask(query)
+            answers = self.rounds[after].since(self.rounds[before]).ask(query)
             low, high = (float(side[0]) for side in answers.interval(own))
             record = {"from": before, "to": after, "change": float(answers.values[0]), "low": low, "high": high}
             steps.append({**record, "changed": low > 0 or high < 0})

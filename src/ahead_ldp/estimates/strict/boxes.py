@@ -12,7 +12,7 @@ import numpy as np
 from ahead_ldp.estimates.strict.evidence import Answered, Ground, Piece, same_boxes
 from ahead_ldp.estimates.strict.problem import Problem
 from ahead_ldp.estimates.strict.rows import Rows, cell_rows
-from ahead_ldp.oracles import LinearOracle
+from ahead_ldp.oracles.base import LinearOracle
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.schema.arrays import Floats, Ints
 

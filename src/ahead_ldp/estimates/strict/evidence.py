@@ -19,7 +19,10 @@ from ahead_ldp.device.partition import GridForm
 from ahead_ldp.estimates.origin import Asked
 from ahead_ldp.estimates.strict.problem import Problem
 from ahead_ldp.estimates.strict.rows import Rows, cell_rows, contrast_rows, outcome_rows
-from ahead_ldp.oracles import SW, Haar, LinearOracle, Tally
+from ahead_ldp.oracles.base import LinearOracle
+from ahead_ldp.oracles.haar import Haar
+from ahead_ldp.oracles.sw import SW
+from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.schema.arrays import Floats, Ints
 
 Borders = tuple[Ints, ...]  # of each attribute, both ends included

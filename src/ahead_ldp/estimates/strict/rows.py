@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ahead_ldp.oracles import SW, Haar, LinearOracle, Tally
+from ahead_ldp.oracles.base import LinearOracle
+from ahead_ldp.oracles.haar import Haar
+from ahead_ldp.oracles.sw import SW
+from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.schema.arrays import Floats, Ints
 
 Least = Callable[[Floats], Floats]

@@ -14,6 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ahead_ldp.service.campaigns.problems import KINDS, Problem
+from ahead_ldp.service.dashboard.analyses import AnalysisPages
 from ahead_ldp.service.dashboard.campaigns import CampaignPages
 from ahead_ldp.service.dashboard.login import goodbye, guarded, read_form, same_origin, welcome
 from ahead_ldp.service.dashboard.plans import plan_page
@@ -60,11 +61,20 @@ def make_pages(service: Service) -> Starlette:
         route(one + "/attribute", results.attribute),
         route(one + "/ask", results.ask, form=True),
         route(one + "/download", results.download),
+        *(route(one + path, page, form=form) for path, page, form in _analysed(AnalysisPages(service))),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     pages = Starlette(routes=routes, exception_handlers=_HANDLERS)
     pages.state.service = service
     return pages
+
+
+def _analysed(pages: AnalysisPages) -> list[tuple[str, Any, bool]]:
+    """The pages of analyses: below which path, and whether a form is sent there."""
+    named = ("spread", "change", "groups", "rounds")
+    shown = [(f"/{name}", getattr(pages, name), False) for name in (*named, "weights", "report")]
+    parts = [(f"/{name}/of", getattr(pages, f"{name}_of"), False) for name in named]
+    return [*shown, *parts, ("/weights", pages.weigh, True), ("/report/page", pages.report_page, False)]
 
 
 async def _participant(request: Request) -> Response:

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from ahead_ldp.service.campaigns.logs import LOGGER
 from ahead_ldp.service.campaigns.operations import Clock, system_clock
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.server import analyst_routes, operator_routes, process_routes, public_routes
+from ahead_ldp.service.server import analysis_routes, analyst_routes, operator_routes, process_routes, public_routes
 from ahead_ldp.service.server.application import Application
 from ahead_ldp.service.server.config import Settings
 from ahead_ldp.service.server.openapi import complete
@@ -52,7 +52,8 @@ def make_control(service: Service) -> FastAPI:
 def routers(service: Service) -> list[APIRouter]:
     """Every route by who may use it."""
     watched = [process_routes.metrics_router] if service.settings.metrics else []
-    return [public_routes.router, operator_routes.router, analyst_routes.router, process_routes.router, *watched]
+    analysts = [analyst_routes.router, analysis_routes.router]
+    return [public_routes.router, operator_routes.router, *analysts, process_routes.router, *watched]
 
 
 def _handle_errors(app: FastAPI) -> None:

@@ -15,6 +15,11 @@ def page_policy(*connect: str) -> str:
     )
 
 
+# For a page that brings its own styles and pictures, and on which nothing runs or is loaded.
+INERT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
 SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",

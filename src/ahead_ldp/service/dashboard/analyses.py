@@ -1,0 +1,240 @@
+"""Pages of questions beyond shares, from closed waves: inequality, change, groups, weights, rounds, and the report.
+
+A page has a form in its address and says at once what was asked. What takes seconds is a part that the page loads by
+itself, in its turn, and keeps until the next wave is closed.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ahead_ldp.estimates.analysis.describing import has_total
+from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.service.campaigns import analyses
+from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.dashboard import found
+from ahead_ldp.service.dashboard.rendering import render
+from ahead_ldp.service.server.headers import INERT_POLICY
+from ahead_ldp.service.server.service import Service
+from ahead_ldp.service.server.sessions import Visitor
+from ahead_ldp.service.store.rows import CampaignState, WaveState
+
+_MOST_KEPT = 64  # parts of one estimate
+_MOST_LETTERS = 10_000  # of a list of margins
+_OWN = {"level": 0.95, "intervals": "strict"}
+
+Part = dict[str, Any]
+
+
+class AnalysisPages:
+    """Pages over a service; each method is an endpoint."""
+
+    def __init__(self, service: Service) -> None:
+        """All of them ask the same service."""
+        self._service = service
+        self._parts: WeakKeyDictionary[Estimate, dict[tuple[Any, ...], Part]] = WeakKeyDictionary()
+
+    def spread(self, request: Request, visitor: Visitor) -> Response:
+        """How far people lie apart, and what ties two questions together."""
+        estimate = self._estimate(request)
+        return self._page(request, visitor, "spread", estimate, asked=request.query_params)
+
+    def spread_of(self, request: Request, visitor: Visitor) -> Response:
+        """One attribute of it, or two."""
+        asked = request.query_params
+        kind, names = asked.get("kind", ""), (asked.get("first", ""), asked.get("second", ""))
+        makers = {"numbers": found.numbers, "lorenz": found.lorenz, "pair": found.pair}
+        if kind not in makers:
+            raise Problem("not_found")
+        words = self._words(request)
+        given = names if kind == "pair" else names[:1]
+        return self._part(request, visitor, (kind, *given), lambda estimate: makers[kind](estimate, *given, words))
+
+    def change(self, request: Request, visitor: Visitor) -> Response:
+        """What is different from an earlier campaign: every attribute that both have."""
+        estimate, since = self._estimate(request), request.query_params.get("since", "")
+        names: list[str] = []
+        if estimate is not None and since:
+            before = analyses.closed_estimate(self._service, since)
+            names = found.alike(before, estimate)
+        shown = {"asked": request.query_params, "shared": names, "others": self._others(request), "since": since}
+        return self._page(request, visitor, "change", estimate, **shown)
+
+    def change_of(self, request: Request, visitor: Visitor) -> Response:
+        """One attribute of it, or one query."""
+        asked = request.query_params
+        before = analyses.closed_estimate(self._service, asked.get("since", ""))
+        sampled, name, query = asked.get("about") != "people", asked.get("name", ""), asked.get("query", "").strip()
+        words = self._words(request)
+
+        def made(after: Estimate) -> Part:
+            """The part, which keeps what it was made from."""
+            change = after.since(before, sampled=sampled)
+            return {**(found.asked_change(change, query) if query else found.change(change, name, words)), "of": before}
+
+        return self._part(request, visitor, ("change", id(before), sampled, name, query), made)
+
+    def groups(self, request: Request, visitor: Visitor) -> Response:
+        """A number in every group of people."""
+        return self._page(request, visitor, "groups", self._estimate(request), asked=request.query_params)
+
+    def groups_of(self, request: Request, visitor: Visitor) -> Response:
+        """What was asked of the groups."""
+        asked = {name: request.query_params.get(name, "").strip() for name in found.GROUP_FIELDS}
+        words = self._words(request)
+        key = ("groups", *asked.values())
+        return self._part(request, visitor, key, lambda estimate: found.groups(estimate, asked, words))
+
+    def weights(self, request: Request, visitor: Visitor) -> Response:
+        """The form for what is known of everybody."""
+        estimate = self._estimate(request)
+        given = {"margins": "" if estimate is None else found.own_margins(estimate), "queries": ""}
+        return self._page(request, visitor, "weights", estimate, given=given, part=None)
+
+    def weigh(self, request: Request, visitor: Visitor) -> Response:
+        """Queries, answered with weights."""
+        form, estimate = request.state.form, self._estimate(request)
+        given = {name: form.get(name, "") for name in ("margins", "queries")}
+        if estimate is None:
+            raise Problem("no_results")
+        try:
+            asked = {**_OWN, "margins": margins_of(given["margins"]), "queries": lines_of(given["queries"])}
+            part = self._worked_out(lambda: found.weighted(estimate, asked))
+        except ValueError as error:
+            part = {"wrong": str(error)}
+        return self._page(request, visitor, "weights", estimate, given=given, part=part)
+
+    def rounds(self, request: Request, visitor: Visitor) -> Response:
+        """A share over several campaigns that are rounds of one, and what they cost, also before this one opens."""
+        rounds, estimate = self._rounds(request), self._estimate(request)
+        own = request.path_params["campaign"]
+        budget = analyses.budget(self._service, rounds)
+        shown = {"asked": request.query_params, "chosen": [c for c in rounds if c != own]}
+        shown |= {"others": self._others(request), "budget": found.budget(budget), "counted": estimate is not None}
+        return self._page(request, visitor, "rounds", estimate, ready=True, **shown)
+
+    def _rounds(self, request: Request) -> list[str]:
+        """This campaign and those chosen, in order of time."""
+        created = {row.digest: row.created_at for row in self._service.store.campaigns()}
+        names = {request.path_params["campaign"], *request.query_params.getlist("with")}
+        if not names <= set(created):
+            raise Problem("not_found")
+        return sorted(names, key=lambda name: created[name])
+
+    def rounds_of(self, request: Request, visitor: Visitor) -> Response:
+        """The trend of a share, and what changed."""
+        asked, rounds = request.query_params, analyses.named_rounds(self._service, self._rounds(request))
+        query, smooth = asked.get("query", "").strip(), "smooth" in asked
+        key = ("rounds", *map(id, rounds.values()), query, smooth)
+        return self._part(request, visitor, key, lambda _: {**found.rounds(rounds, query, smooth), "of": rounds})
+
+    def report(self, request: Request, visitor: Visitor) -> Response:
+        """The form for a page to send."""
+        return self._page(request, visitor, "report", self._estimate(request), others=self._others(request))
+
+    def report_page(self, request: Request, visitor: Visitor) -> Response:
+        """The page itself: to look at, or as a file."""
+        del visitor
+        campaign, given = request.path_params["campaign"], request.query_params
+        asked = {**_OWN, "queries": lines_of(given.get("queries", "")), "title": given.get("title", "").strip()[:200]}
+        asked |= {name: given.get(name) or None for name in ("since", "by")}
+        page = self._service.worked_out(lambda: analyses.report(self._service, campaign, asked))
+        headers = {"cache-control": "no-store", "content-security-policy": INERT_POLICY}
+        if "file" in given:
+            headers["content-disposition"] = 'attachment; filename="report.html"'
+        return Response(page, media_type="text/html", headers=headers)
+
+    # How.
+
+    def _estimate(self, request: Request) -> Estimate | None:
+        """The campaign's; None before the first wave is closed."""
+        try:
+            return analyses.closed_estimate(self._service, request.path_params["campaign"])
+        except Problem as problem:
+            if problem.kind != "no_results":
+                raise
+            return None
+
+    def _page(self, request: Request, visitor: Visitor, page: str, estimate: Estimate | None, **shown: Any) -> Response:
+        campaign = request.path_params["campaign"]
+        listed = [] if estimate is None else list(estimate.schema.attributes)
+        labelled = [a.name for a in listed if a.labels]
+        known = {
+            "record": self._service.directory.terms(campaign).campaign.record,
+            "campaign": campaign,
+            "base": f"/campaigns/{campaign}",
+            "page": page,
+            "ready": estimate is not None,  # unless the page can do without
+            "names": [a.name for a in listed],
+            "numeric": [{"name": a.name, "total": has_total(a)} for a in listed if not a.labels],
+            "first": labelled[0] if labelled else "",
+            "example": found.example(listed),
+        }
+        return render(request, f"{page}.html", visitor, **{**known, **shown})
+
+    def _part(
+        self, request: Request, visitor: Visitor, key: tuple[Any, ...], make: Callable[[Estimate], Part]
+    ) -> Response:
+        estimate = analyses.closed_estimate(self._service, request.path_params["campaign"])
+        kept = self._parts.setdefault(estimate, {})
+        if key not in kept:
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            try:
+                kept[key] = self._worked_out(lambda: make(estimate))
+            except ValueError as error:
+                return render(request, "found.html", visitor, part={"wrong": str(error)})
+        return render(request, "found.html", visitor, part=kept[key])
+
+    def _worked_out(self, work: Callable[[], Part]) -> Part:
+        """Work in its turn; what is wrong with the question is a ``ValueError`` that the page shows."""
+        with self._service.turns.one():
+            return work()
+
+    def _words(self, request: Request) -> Mapping[str, Any]:
+        return self._service.directory.terms(request.path_params["campaign"]).campaign.wording
+
+    def _others(self, request: Request) -> list[dict[str, Any]]:
+        """Other campaigns that have results, the latest first."""
+        own, store = request.path_params["campaign"], self._service.store
+        rows = [row for row in store.campaigns() if row.digest != own and row.state is not CampaignState.VOID]
+
+        def title(campaign: str) -> str:
+            """The title of a campaign."""
+            return str(self._service.directory.terms(campaign).campaign.record["title"])
+
+        counted = [row for row in rows if any(wave.state is WaveState.CLOSED for wave in store.waves(row.digest))]
+        return [
+            {"digest": row.digest, "title": title(row.digest), "at": row.created_at}
+            for row in sorted(counted, key=lambda row: -row.created_at)
+        ]
+
+
+def margins_of(text: str) -> dict[str, dict[str, float]]:
+    """Known shares from lines of a table: attribute, category, share or count."""
+    if len(text) > _MOST_LETTERS:
+        raise ValueError(f"expected at most {_MOST_LETTERS:,} letters, got {len(text):,}")
+    margins: dict[str, dict[str, float]] = {}
+    for row in csv.reader(text.splitlines(), skipinitialspace=True):
+        if not any(cell.strip() for cell in row):
+            continue
+        try:
+            name, category, share = (cell.strip() for cell in row)
+            number = float(share)
+        except ValueError:
+            raise ValueError(f"expected lines of attribute, category, share, got {','.join(row)!r}") from None
+        if category in margins.setdefault(name, {}):
+            raise ValueError(f"expected every category of {name} once, got {category!r} twice")
+        margins[name][category] = number
+    return margins
+
+
+def lines_of(text: str) -> list[str]:
+    """Queries, a line each."""
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,171 @@
+"""Pages of questions beyond shares: the library's numbers, pictures without broken ones, and mistakes that are said."""
+
+import re
+from html import unescape
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+
+import ahead_ldp
+from ahead_ldp.service.dashboard import make_pages
+from ahead_ldp.service.dashboard.analyses import margins_of
+from ahead_ldp.service.dashboard.analysis_charts import _round_marks, points
+from ahead_ldp.service.dashboard.found import own_margins
+from ahead_ldp.service.dashboard.login import COOKIE
+from ahead_ldp.service.server.sessions import sign_in, visitor_of
+from tests.service.browser.test_results_pages import parts, pictures
+from tests.service.server.harness import bench
+
+ATTRIBUTES = ["pay=integer,0,15", "team=nominal,north|=south"]
+PAGES = ("spread", "change", "groups", "weights", "rounds", "report")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with bench(tmp_path_factory.mktemp("pages")) as made:
+        made.app.pages = make_pages(made.service)
+        made.names = []
+        for title, moved in (("Pay <2025>", 0), ("Pay <2026>", 8)):
+            rng = np.random.default_rng(4)
+            people = []
+            for i in range(500):
+                pay = int(min(rng.poisson(4), 7)) + (moved if i % 2 else 0)
+                people.append({"pay": pay, "team": "north" if i % 3 else "=south"})
+            options = {"attributes": ATTRIBUTES, "epsilon": "8", "method": {"name": "hdg"}, "minimum": 1, "users": 1000}
+            made.names.append(made.opened(title=title, **options))
+            made.run(made.names[-1], people)
+            made.clock.pass_(86_400)
+        made.visit = sign_in(made.service, made.analyst)
+        yield made
+
+
+def look(service, path, status=200):
+    answer = service.client.get(path, headers={"cookie": f"{COOKIE}={service.visit}"})
+    assert answer.status_code == status, (path, answer.text)
+    return answer.text
+
+
+def asked(service, page, **fields):
+    """A page with everything that it loads by itself, and these parts."""
+    found = look(service, f"/campaigns/{service.names[1]}/{page}?{urlencode(fields, doseq=True)}")
+    return found, "".join(look(service, path) for path in parts(found))
+
+
+def estimates(service):
+    return [service.service.directory.estimate(name) for name in service.names]
+
+
+def said(page):
+    return unescape(re.sub(r"<[^>]+>", " ", page))
+
+
+def test_inequality_shows_the_librarys_numbers(service):
+    page, found = asked(service, "spread", first="pay", second="team")
+    assert "Pay &lt;2026&gt;" in page
+    assert len(parts(page)) == 3  # numbers, the Lorenz curve, and the pair
+    assert len(pictures(found)) == 1
+    gini = estimates(service)[1].gini("pay")
+    (low,), (high,) = gini.interval()
+    assert f"{gini.said(low, high - low)} to {gini.said(high, high - low)}" in said(found)
+    assert "Mutual information" in found
+    assert "expected two attributes" in asked(service, "spread", first="pay", second="pay")[1]
+
+
+def test_change_shows_both_curves_and_what_moved(service):
+    page, found = asked(service, "change", since=service.names[0], query="pay >= 8")
+    assert f'value="{service.names[1]}"' not in page  # a campaign is not compared with itself
+    assert len(pictures(found)) == 3  # two of pay, one of team
+    assert "before line" in found
+    change = ahead_ldp.difference(*estimates(service))
+    assert change.test("pay").text() in said(found)
+    assert change.test("team").text() in said(found)
+    assert points(change.ask("pay >= 8").values[0]) in said(found)
+    none, nothing = asked(service, "change")
+    assert (parts(none), nothing) == ([], "")
+    look(service, f"/campaigns/{service.names[1]}/change?since={'0' * 64}", 404)
+
+
+def test_groups_are_a_caterpillar_plot_and_a_table(service):
+    for what, more in (("mean", {}), ("median", {}), ("share", {"query": "pay >= 8"})):
+        _, found = asked(service, "groups", by="team", what=what, of="pay", first="north", second="=south", **more)
+        (picture,) = pictures(found)
+        assert picture.count('class="dot"') == 2
+        assert "=south less north" in said(found)
+    mean = estimates(service)[1].by("team").mean("pay")
+    _, found = asked(service, "groups", by="team", what="mean", of="pay")
+    low, high = mean.interval()
+    assert f"{mean.said(low[0], high[0] - low[0])} to {mean.said(high[0], high[0] - low[0])}" in said(found)
+    for wrong, message in [
+        ({"by": "team", "what": "share"}, "expected a query"),
+        ({"by": "zz", "what": "mean", "of": "pay"}, "zz"),
+        ({"by": "team", "what": "mean", "of": ""}, "expected"),
+    ]:
+        assert message in said(asked(service, "groups", **wrong)[1])
+
+
+def weigh(service, **form):
+    headers = {"cookie": f"{COOKIE}={service.visit}", "content-type": "application/x-www-form-urlencoded"}
+    body = urlencode({**form, "csrf": visitor_of(service.service, service.visit).csrf}).encode()
+    return service.client.post(f"/campaigns/{service.names[1]}/weights", content=body, headers=headers)
+
+
+def test_weights_start_from_the_peoples_own_shares(service):
+    page = look(service, f"/campaigns/{service.names[1]}/weights")
+    estimate = estimates(service)[1]
+    given = unescape(re.search(r'<textarea id="margins"[^>]*>(.*?)</textarea>', page, re.DOTALL)[1])
+    assert given == own_margins(estimate)
+    assert set(margins_of(given)["team"]) == {"north", "=south"}
+    answer = weigh(service, margins="team,north,1\nteam,=south,1", queries="pay >= 8")
+    found = estimate.calibrated({"team": {"north": 1, "=south": 1}}).ask("pay >= 8")
+    assert found.said(found.value, 0.1) in said(answer.text)
+    assert "50.0 %" in answer.text
+    for wrong in ("team,north", "team,north,1\nteam,north,2", "", "zz,a,1", "team,north,x"):
+        assert "expected" in said(weigh(service, margins=wrong, queries="pay >= 8").text)
+    assert "<b>" not in weigh(service, margins="<b>,1,1", queries="<b>").text
+
+
+def test_rounds_have_the_table_of_what_they_cost(service):
+    page, found = asked(service, "rounds", query="pay >= 8", **{"with": [service.names[0]]})
+    assert "checked" in page
+    assert len(pictures(found)) == 1
+    rows = re.findall(r'<th scope="row">(Pay [^<]*)</th><td class="number">500</td>(.*?)</tr>', page)
+    assert [re.findall(r">([\d.]+)<", row) for _, row in rows] == [["8", "8"], ["8", "16"]]
+    assert found.index("Pay &lt;2025&gt;") < found.index("Pay &lt;2026&gt;")  # in order of time
+    draft = service.create(title="Pay 2027", attributes=ATTRIBUTES, epsilon="0.5")
+    before = look(service, f"/campaigns/{draft}/rounds?{urlencode({'with': service.names}, doseq=True)}")
+    assert ">16.5<" in before  # shown before it opens
+    assert not parts(before)
+
+
+def test_the_report_is_the_same_page(service):
+    base = f"/campaigns/{service.names[1]}/report"
+    assert "A page to send" in look(service, base)
+    headers = {"cookie": f"{COOKIE}={service.visit}"}
+    query = urlencode({"title": "<Pay>", "queries": "pay >= 8\npay in 1..3", "file": 1})
+    answer = service.client.get(f"{base}/page?{query}", headers=headers)
+    expected = ahead_ldp.report_page(estimates(service)[1], "pay >= 8", "pay in 1..3", title="<Pay>", kind="strict")
+    assert answer.text == expected
+    assert "attachment" in answer.headers["content-disposition"]
+    assert "script-src" not in answer.headers["content-security-policy"]
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_before_the_first_wave_is_closed_pages_say_so_and_strangers_see_none(service):
+    fresh = service.opened(title="Fresh")
+    for page in PAGES:
+        assert ("No round has been counted yet" in look(service, f"/campaigns/{fresh}/{page}")) == (page != "rounds")
+        assert service.client.get(f"/campaigns/{service.names[1]}/{page}").status_code == 303
+    for path in ("spread/of?kind=numbers&first=pay", "groups/of?by=team", "report/page"):
+        look(service, f"/campaigns/{fresh}/{path}", 409)
+        assert service.client.get(f"/campaigns/{service.names[1]}/{path}").status_code == 303
+    look(service, f"/campaigns/{service.names[1]}/spread/of?kind=zz", 404)
+
+
+def test_marks_are_round_and_inside():
+    for low, high in ((0.013, 0.87), (-0.3, 0.2), (1234.0, 1290.0), (0.0, 1.0), (5.0, 5.0)):
+        marks = _round_marks(low, high)
+        assert 2 <= len(marks) <= 4
+        assert np.all(np.diff(marks) > 0)
+    assert _round_marks(-0.3, 0.2) == [-0.2, 0.0, 0.2]
+    assert [points(x) for x in (0.0123, -0.0123, 0.0, -0.0001)] == ["+1.2", "−1.2", "0.0", "0.0"]
