@@ -10,6 +10,7 @@ from typing import Annotated
 
 from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import File, Texts, flag, option
+from ahead_ldp.device import canonical
 from ahead_ldp.service import dashboard
 from ahead_ldp.service import store as stores
 from ahead_ldp.service.campaigns import logs, problems
@@ -56,6 +57,8 @@ def serve(
         return
     settings = given.settings()
     with _opened(settings, migrate) as store:
+        if any(canonical.parse_canonical(row.record).get("rehearsal") for row in store.campaigns()):
+            raise ValueError("expected a store of campaigns, got that of a rehearsal, which synthetic people answered")
         served = app.create_app(store, settings)
         if init and not store.role_tokens():
             print(served.service.add_token(auth.Role.OPERATOR, FIRST, FIRST_S), flush=True)

@@ -17,9 +17,11 @@ from ahead_ldp.service.campaigns.problems import KINDS, Problem
 from ahead_ldp.service.dashboard.campaigns import CampaignPages
 from ahead_ldp.service.dashboard.login import goodbye, guarded, read_form, same_origin, welcome
 from ahead_ldp.service.dashboard.plans import plan_page
+from ahead_ldp.service.dashboard.rehearsals import RehearsalPages, Stage
 from ahead_ldp.service.dashboard.rendering import HERE, render
 from ahead_ldp.service.dashboard.results import ResultPages
 from ahead_ldp.service.dashboard.shares import SharePages
+from ahead_ldp.service.rehearsal.rehearsal import Rehearsal
 from ahead_ldp.service.server import sessions
 from ahead_ldp.service.server.headers import page_policy
 from ahead_ldp.service.server.service import Service
@@ -38,6 +40,9 @@ def make_pages(service: Service) -> Starlette:
         """A page for those who have logged in; a form is sent to it."""
         return Route(path, guarded(service, page, operator=operator, form=form), methods=["POST" if form else "GET"])
 
+    rehearsals = RehearsalPages(service)
+    service.at_end.append(rehearsals.close)
+    tried = "/rehearsals/{rehearsal:str}"
     one, shared = "/campaigns/{campaign:str}", "/shared/{campaign:str}/{secret:str}"
     routes = [
         Route("/c/{campaign}", _participant, methods=["GET"], name="participant"),
@@ -47,6 +52,9 @@ def make_pages(service: Service) -> Starlette:
         route("/new", campaigns.new, operator=True),
         route("/new", campaigns.create, operator=True, form=True),
         route("/new/plan", plan_page, operator=True, form=True),
+        route("/new/rehearse", rehearsals.begin_form, operator=True, form=True),
+        route(one + "/rehearse", rehearsals.begin, operator=True, form=True),
+        *(route(tried + path, page, form=form) for path, page, form in _rehearsed(rehearsals)),
         route(one, campaigns.overview),
         route(one + "/live", campaigns.live),
         route(one + "/do", campaigns.act, operator=True, form=True),
@@ -65,6 +73,42 @@ def make_pages(service: Service) -> Starlette:
     pages = Starlette(routes=routes, exception_handlers=_HANDLERS)
     pages.state.service = service
     return pages
+
+
+def _rehearsed(pages: RehearsalPages) -> list[tuple[str, Any, bool]]:
+    """The pages of a rehearsal: below which path, and whether a form is sent there."""
+    return [
+        ("", pages.page, False),
+        ("/live", pages.live, False),
+        ("/attribute", pages.shown("attribute", base=True), False),
+        ("/download", pages.shown("download"), False),
+        ("/ask", pages.shown("ask"), True),
+    ]
+
+
+def rehearsal_pages(rehearsal: Rehearsal) -> tuple[Starlette, str]:
+    """The pages of one rehearsal that has ended, for whoever has the path, which cannot be guessed; and this path."""
+    pages, stage = RehearsalPages(), Stage.of(rehearsal)
+    stage.done = True
+    pages.add(stage)
+    routes: list[Any] = [
+        Route(f"/rehearsals/{{rehearsal:str}}{path}", _open(page, form), methods=["POST" if form else "GET"])
+        for path, page, form in _rehearsed(pages)
+    ]
+    routes.append(Mount("/static", StaticFiles(directory=HERE / "static")))
+    return Starlette(routes=routes, exception_handlers=_HANDLERS), f"/rehearsals/{stage.name}"
+
+
+def _open(page: Any, form: bool) -> Any:
+    """A page that needs no visitor: it shows made-up people, and changes nothing."""
+
+    async def endpoint(request: Request) -> Response:
+        """The page."""
+        if form:
+            request.state.form = await read_form(request)
+        return await run_in_threadpool(page, request, None)
+
+    return endpoint
 
 
 async def _participant(request: Request) -> Response:

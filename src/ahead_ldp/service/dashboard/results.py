@@ -23,6 +23,8 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
 from ahead_ldp.service.dashboard import charts, files, summaries
 from ahead_ldp.service.dashboard.rendering import render
+from ahead_ldp.service.rehearsal.people import Truth
+from ahead_ldp.service.rehearsal.rehearsal import Rehearsal
 from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
@@ -39,9 +41,10 @@ PICKED_NOTE = "Picked by looking: the interval is simultaneous, it holds for all
 class ResultPages:
     """Pages over a service; each method is an endpoint."""
 
-    def __init__(self, service: Service) -> None:
-        """All of them ask the same service."""
-        self._service = service
+    def __init__(self, service: Service, rehearsal: Rehearsal | None = None) -> None:
+        """All of them ask the same service; that of a rehearsal shows the truth beside every answer."""
+        self._service, self._rehearsal = service, rehearsal
+        self._truth = None if rehearsal is None else rehearsal.truth
         self._pieces: WeakKeyDictionary[Estimate, dict[tuple[str, str], Any]] = WeakKeyDictionary()
 
     def page(self, request: Request, visitor: Visitor | None, campaign: str = "", base: str = "") -> Response:
@@ -57,6 +60,7 @@ class ResultPages:
             record = self._service.directory.terms(campaign).campaign.record
             state = self._service.state(campaign)["state"]
             shown = {"record": record, "attributes": None, "state": state}
+        shown["rehearsal"] = self._rehearsal
         return render(request, "results.html", visitor, campaign=campaign, base=base, **shown)
 
     def _shown(self, campaign: str, wanted: Sequence[str]) -> dict[str, Any]:
@@ -113,13 +117,14 @@ class ResultPages:
             if piece not in (*_pieces(attribute), "fine"):
                 raise Problem("not_found")
             kept, words = self._kept(estimate), self._service.directory.terms(campaign).campaign.wording.get(name)
-            kept[name, piece] = kept.get((name, piece)) or _PIECES[piece](estimate, attribute, words)
+            kept[name, piece] = kept.get((name, piece)) or _PIECES[piece](estimate, attribute, words, self._truth)
         shown = self._attribute(campaign, estimate, attribute)
         if piece == "fine":
             shown["pieces"]["distribution"] = self._kept(estimate)[name, piece]
         only = "distribution" if piece == "fine" else piece
         base = base or f"/campaigns/{campaign}"
-        return render(request, "attribute.html", visitor, campaign=campaign, base=base, a=shown, only=only)
+        about = {"a": shown, "only": only, "rehearsal": self._rehearsal}
+        return render(request, "attribute.html", visitor, campaign=campaign, base=base, **about)
 
     def _kept(self, estimate: Estimate) -> dict[tuple[str, str], Any]:
         """Pieces that were made from an estimate, by the attribute's name and their own."""
@@ -140,10 +145,10 @@ class ResultPages:
         self._service.closed_session(campaign)
         return self._service.directory.estimate(campaign)
 
-    def ask(self, request: Request, visitor: Visitor) -> Response:
+    def ask(self, request: Request, visitor: Visitor | None, campaign: str = "") -> Response:
         """The answer to one query: as text, or as ranges of codes from a drag."""
         del visitor
-        campaign, form = request.path_params["campaign"], request.state.form
+        campaign, form = campaign or request.path_params["campaign"], request.state.form
         try:
             return JSONResponse(self._answer(campaign, form))
         except ValueError as error:
@@ -165,7 +170,8 @@ class ResultPages:
             "interval": _between(low, high),
             "picked": "" if drag or picked is None else _between(*(float(side[0]) for side in picked)),
             "notes": [PICKED_NOTE] * drag + answers.remarks(),
-            "command": f"ahead campaign query {campaign} '{query}'",
+            "command": "" if self._truth else f"ahead campaign query {campaign} '{query}'",
+            "truth": percent(self._truth.share(query)) if self._truth else "",
         }
 
     def download(self, request: Request, visitor: Visitor | None, campaign: str = "") -> Response:
@@ -214,6 +220,13 @@ def _ends(a: Attribute, lo: int, hi: int) -> tuple[Any, Any] | frozenset[str]:
     return tuple(str(np.array(x).astype(unit)) for x in (first, last))  # type: ignore[return-value]
 
 
+def bar_queries(estimate: Estimate, a: Attribute) -> list[str]:
+    """The queries behind the bars of an attribute's picture."""
+    ends = charts.fitting_bins(estimate, a).ends if not charts.has_bars(a) else np.arange(a.ordered_size + 1)
+    pairs = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    return [str(Query({a.name: _ends(a, lo, hi - 1)})) for lo, hi in pairs]
+
+
 def _pair(attributes: Sequence[Attribute], wanted: Sequence[str]) -> list[Attribute]:
     """Two attributes to show together: those asked for, else the first two, ordered ones before nominal ones."""
     wide = [a for a in attributes if a.ordered_size > 1]
@@ -254,19 +267,26 @@ def _worst(screens: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(furthest.values(), key=lambda one: -one["z"])
 
 
-def _bars(estimate: Estimate, a: Attribute, words: Wording | None, *, fine: bool = False) -> dict[str, Any]:
+def _bars(
+    estimate: Estimate, a: Attribute, words: Wording | None, truth: Truth | None, *, fine: bool = False
+) -> dict[str, Any]:
     """The picture of a distribution, its numbers as a table, and whether finer bars would say little."""
+    picture = charts.distribution(estimate, a, words, fine=fine, truth=truth)
     if charts.has_bars(a):
-        return {"picture": charts.distribution(estimate, a, words), "rows": [], "coarse": False, "fine": False}
+        rows = [] if truth is None else charts.category_rows(estimate, a, words, truth)
+        return {"picture": picture, "rows": rows, "coarse": False, "fine": False}
     bins = charts.fitting_bins(estimate, a, fine=fine)
-    picture = charts.distribution(estimate, a, words, fine=fine)
-    return {"picture": picture, "rows": charts.bin_rows(a, bins), "coarse": bins.coarsened, "fine": fine}
+    rows = charts.bin_rows(estimate, a, bins, truth)
+    return {"picture": picture, "rows": rows, "coarse": bins.coarsened, "fine": fine}
 
 
-def _quantiles(estimate: Estimate, a: Attribute, words: Wording | None) -> list[tuple[str, str]]:
+def _quantiles(estimate: Estimate, a: Attribute, words: Wording | None, truth: Truth | None) -> list[tuple[str, ...]]:
     texts = estimate.quantiles(a.name, _LEVELS).texts()
     unit = f" {words.unit}" if words is not None and words.unit else ""
-    return list(zip([f"{100 * x:.0f} %" for x in _LEVELS], [said + unit for said in texts], strict=True))
+    columns = [[f"{100 * x:.0f} %" for x in _LEVELS], [said + unit for said in texts]]
+    if truth is not None:
+        columns.append([truth.quantile_text(a.name, x) + unit for x in _LEVELS])
+    return list(zip(*columns, strict=True))
 
 
 def _pieces(a: Attribute) -> list[str]:
@@ -275,7 +295,7 @@ def _pieces(a: Attribute) -> list[str]:
     return ["summary", "distribution", *(["cumulative", "quantiles"] if ordered else [])]
 
 
-_PIECES: dict[str, Callable[[Estimate, Attribute, Wording | None], Any]] = {
+_PIECES: dict[str, Callable[[Estimate, Attribute, Wording | None, Truth | None], Any]] = {
     "summary": summaries.sentences,
     "distribution": _bars,
     "fine": partial(_bars, fine=True),

@@ -39,6 +39,19 @@ if (progress) {
   setInterval(refresh, 2000);
 }
 
+// A rehearsal: how far it is, and then its results.
+const rehearsing = $("rehearsing");
+if ($("said")) {
+  const look = async () => {
+    const answer = await fetch(rehearsing.dataset.live, { redirect: "error" }).catch(() => null);
+    const found = answer?.ok ? await answer.json() : null;
+    if (found?.done) return location.reload();
+    if (found) $("said").textContent = found.said;
+    setTimeout(look, 700);
+  };
+  setTimeout(look, 700);
+}
+
 // Copy a link, and say so.
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
@@ -117,10 +130,11 @@ async function ask(fields) {
   }
   $("query").value = found.query;
   const picked = found.picked && `; ${found.picked} if you picked it by looking at the pictures`;
-  $("answer").textContent = `${found.text}  (95 % interval: ${found.interval}${picked})`;
+  const truth = found.truth && `  In truth ${found.truth}.`;
+  $("answer").textContent = `${found.text}  (95 % interval: ${found.interval}${picked})${truth}`;
   $("command").textContent = found.command;
   $("remarks").replaceChildren(...found.notes.map(item));
-  $("history").prepend(item(`${found.query}: ${found.text} (${found.interval}${picked})`));
+  $("history").prepend(item(`${found.query}: ${found.text} (${found.interval}${picked})${truth}`));
 }
 if (asking) {
   $("ask").addEventListener("submit", (event) => {
