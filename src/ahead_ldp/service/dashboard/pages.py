@@ -28,7 +28,9 @@ from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
 from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_LINKED = re.compile(r"[0-9a-f]{32,64}")  # a digest, or at least 128 bits of it
+
+_WHOLE = 64  # digits of a digest
 
 
 def make_pages(service: Service) -> Starlette:
@@ -63,11 +65,13 @@ def make_pages(service: Service) -> Starlette:
         Route(shared, shares.shown(results.page), methods=["GET"], name="shared"),
         Route(shared + "/attribute", shares.shown(results.attribute), methods=["GET"]),
         Route(shared + "/download", shares.shown(results.download, base=False), methods=["GET"]),
+        Route(shared + "/report", shares.shown(results.report, base=False), methods=["GET"]),
         route(one + "/checks", results.checks),
         route(one + "/results", results.page),
         route(one + "/attribute", results.attribute),
         route(one + "/ask", results.ask, form=True),
         route(one + "/download", results.download),
+        route(one + "/report", results.report),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     pages = Starlette(routes=routes, exception_handlers=_HANDLERS)
@@ -82,6 +86,7 @@ def _rehearsed(pages: RehearsalPages) -> list[tuple[str, Any, bool]]:
         ("/live", pages.live, False),
         ("/attribute", pages.shown("attribute", base=True), False),
         ("/download", pages.shown("download"), False),
+        ("/report", pages.shown("report"), False),
         ("/ask", pages.shown("ask"), True),
     ]
 
@@ -112,14 +117,24 @@ def _open(page: Any, form: bool) -> Any:
 
 
 async def _participant(request: Request) -> Response:
-    """The page on which a person answers. It is the same for every campaign that has the form of a name."""
-    campaign, issuer = request.path_params["campaign"], request.app.state.service.settings.issuer
-    if not _DIGEST.fullmatch(campaign):
+    """The page on which a person answers. The program on it checks that the campaign is the one of the link."""
+    service: Service = request.app.state.service
+    linked, issuer = request.path_params["campaign"], service.settings.issuer
+    campaign = await run_in_threadpool(_whole_digest, service, linked) if _LINKED.fullmatch(linked) else ""
+    if not campaign:
         return render(request, "error.html", status=404, message="There is no such campaign.")
     page = render(request, "participant.html", campaign=campaign, issuer=issuer)
     if issuer:  # the one other host that this page may speak with, named by the operator
         page.headers["content-security-policy"] = page_policy("/".join(issuer.split("/")[:3]))
     return page
+
+
+def _whole_digest(service: Service, linked: str) -> str:
+    """The digest that a link begins; itself if it is whole, nothing if no campaign or several have it."""
+    if len(linked) == _WHOLE:
+        return linked
+    found = [row.digest for row in service.store.campaigns() if row.digest.startswith(linked)]
+    return found[0] if len(found) == 1 else ""
 
 
 async def _login(request: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -16,12 +17,13 @@ from ahead_ldp.device.codes import Attribute
 from ahead_ldp.device.wording import Wording
 from ahead_ldp.estimates.answers import percent
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.plots.report import report_page
 from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.schema.queries import Either, Query, parse_query
 from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
-from ahead_ldp.service.dashboard import charts, files, summaries
+from ahead_ldp.service.dashboard import charts, comparisons, files, summaries
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.rehearsal.people import Truth
 from ahead_ldp.service.rehearsal.rehearsal import Rehearsal
@@ -138,6 +140,7 @@ class ResultPages:
             "question": a.name if words is None else words.question,
             "bars": charts.has_bars(a),
             "example": str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))})),
+            "everyday": _everyday(a),
             "pieces": {piece: kept.get((a.name, piece)) for piece in _pieces(a)},
         }
 
@@ -157,6 +160,8 @@ class ResultPages:
     def _answer(self, campaign: str, form: dict[str, str]) -> dict[str, Any]:
         """Dragged ranges are picked by looking: theirs is the simultaneous interval. Typed ones have both."""
         estimate, drag = self._estimate(campaign), "query" not in form
+        if not drag and (compared := comparisons.sides(form["query"])):
+            return comparisons.compared(estimate, compared, self._truth)
         query = dragged(estimate.schema.attributes, form.get("drag", "")) if drag else form["query"]
         answers, count = estimate.ask(query), choices(estimate.schema.attributes, query)
         own, picked = answers.interval(), None if count is None else answers.interval(summaries.level_among(count))
@@ -173,6 +178,15 @@ class ResultPages:
             "command": "" if self._truth else f"ahead campaign query {campaign} '{query}'",
             "truth": percent(self._truth.share(query)) if self._truth else "",
         }
+
+    def report(self, request: Request, visitor: Visitor | None, campaign: str = "") -> Response:
+        """Everything on one page that can be sent and printed, with nothing to load from elsewhere."""
+        del visitor
+        campaign = campaign or request.path_params["campaign"]
+        record = self._service.directory.terms(campaign).campaign.record
+        page = report_page(self._estimate(campaign), title=record["title"])
+        headers = {"content-disposition": files.disposition([record["title"]], "html"), "cache-control": "no-store"}
+        return Response(page, media_type="text/html", headers=headers)
 
     def download(self, request: Request, visitor: Visitor | None, campaign: str = "") -> Response:
         """The distribution of one attribute, or of two together, as CSV, Parquet, SVG or PNG, named after them."""
@@ -218,6 +232,16 @@ def _ends(a: Attribute, lo: int, hi: int) -> tuple[Any, Any] | frozenset[str]:
     if unit is None:  # a time of day
         return tuple(f"{x // 3600:02d}:{x // 60 % 60:02d}:{x % 60:02d}" for x in (first, last))  # type: ignore[return-value]
     return tuple(str(np.array(x).astype(unit)) for x in (first, last))  # type: ignore[return-value]
+
+
+def _everyday(a: Attribute) -> str:
+    """A question in everyday words about a number: the upper half of its range."""
+    if a.kind not in ("integer", "real") or a.ordered_size < 4:
+        return ""
+    middle = int(borders(a)[a.ordered_size // 2])
+    said = f"{middle // 1000}k" if middle and middle % 1000 == 0 else str(middle)
+    name = a.name if re.fullmatch(r"\w+", a.name) else f'"{a.name}"'
+    return f"{name} > {said}"
 
 
 def bar_queries(estimate: Estimate, a: Attribute) -> list[str]:
