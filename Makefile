@@ -16,13 +16,17 @@ SOAK := tests/device tests/schema/test_attributes.py tests/schema/test_queries.p
 	tests/partitions/test_covers.py tests/partitions/test_summed_area.py tests/estimates/solvers/test_norm_sub.py tests/mechanisms/ahead/test_ahead.py tests/service/store \
 	tests/service/system
 .DEFAULT_GOAL := help
-.PHONY: help demo check fast test system lint format rings coverage mutants bench soak docs docs-serve release lock clean
+.PHONY: help demo dashboard check fast test system lint format rings coverage mutants bench soak docs docs-serve release lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
 	@$(BIN)/python -m ahead_ldp demo $(if $(KEEP),--keep)
+
+dashboard: $(STAMP)  ## a server with its dashboard on this machine, to plan and rehearse a campaign; what it keeps is in out/
+	@mkdir -p out
+	@$(BIN)/python -m ahead_ldp serve --init --set store=out/dashboard.db --set keys=out/dashboard.keys
 
 check: $(STAMP)  ## the inner loop: ruff, mypy and the fast tests of every package, side by side
 	@$(MAKE) -j2 lint fast

@@ -10,7 +10,7 @@ import { BrowserShelf, Ledger } from "./ledger.js";
 import { mappingForm } from "./mapping.js";
 import { LANGUAGES, pickLanguage, plainReason, type Language, type Texts } from "./languages/index.js";
 import { STYLE } from "./style.js";
-import { whenToReturn } from "./returning.js";
+import { calendarLink, whenToReturn } from "./returning.js";
 
 /** Shows a campaign, asks for consent, then for the value; sends one noisy answer and shows exactly what was sent. */
 export class Participant extends HTMLElement {
@@ -21,6 +21,7 @@ export class Participant extends HTMLElement {
   #shelf: BrowserShelf | null = null;
   #offer: Offer | undefined;
   #secret = "";
+  #invited = "";
   #engaged = false;
 
   connectedCallback(): void {
@@ -28,6 +29,8 @@ export class Participant extends HTMLElement {
     sheet.replaceSync(STYLE);
     this.#root.adoptedStyleSheets = [sheet];
     this.#root.addEventListener("click", () => (this.#engaged = true));
+    this.#invited = /^#([\w-]{16,200})$/u.exec(location.hash)?.[1] ?? "";
+    if (this.#invited) history.replaceState(null, "", location.pathname + location.search);
     void this.#guard(() => this.#start());
   }
 
@@ -56,6 +59,8 @@ export class Participant extends HTMLElement {
 
   async #start(): Promise<void> {
     this.#show(make("p", { role: "status" }, this.texts.loading));
+    const linked = /\/c\/([0-9a-f]{32,64})$/u.exec(location.pathname)?.[1] ?? "";
+    if (!this.#campaign.startsWith(linked)) throw new Refused("the link belongs to another campaign");
     this.#shelf = await BrowserShelf.open();
     const ledger = new Ledger(this.#shelf);
     const policy = { maxEpsilon: this.getAttribute("max-epsilon") ?? "4", leastGroup: Number(this.getAttribute("least-group") ?? 10) };
@@ -82,6 +87,8 @@ export class Participant extends HTMLElement {
     const { texts } = this;
     const { record, tier, tokenVersion } = await (this.#client as Client).campaign(this.#campaign);
     const field = make("input", { type: "password", id: "secret", autocomplete: "off", required: "" }) as HTMLInputElement;
+    field.value = wrong ? "" : this.#invited;
+    this.#invited = "";
     const problem = make("p", { role: "alert", class: "problem" }, wrong ? texts.secretWrong : "");
     const form = make("form", {}, make("label", { for: "secret" }, texts.secret), field, problem, make("p", { class: "row" }, make("button", { type: "submit" }, texts.secretGo)));
     form.addEventListener("submit", (event) => {
@@ -225,9 +232,13 @@ export class Participant extends HTMLElement {
 
   /** When to come back, as far as anybody knows. */
   #waiting(): HTMLElement {
-    const when = make("p", {}, this.texts.loading);
+    const when = make("div", {}, make("p", {}, this.texts.loading));
     const shelf = this.#shelf as BrowserShelf;
-    void whenToReturn(shelf, this.#origin, this.#campaign, this.texts, this.#locale).then((said) => when.replaceChildren(said));
+    void whenToReturn(shelf, this.#origin, this.#campaign, this.texts, this.#locale).then(async ({ said, after }) => {
+      when.replaceChildren(make("p", {}, said));
+      const { record } = await (this.#client as Client).campaign(this.#campaign);
+      if (after !== null) when.append(make("p", {}, calendarLink(this.texts.calendar, String(record["title"]), after)));
+    });
     return make("div", {}, when, this.#button(this.texts.look, () => this.#start()));
   }
 

@@ -2,7 +2,7 @@
 
 from tests.test_architecture import SOURCE, imports, modules
 
-ORDER = ["store", "screening", "campaigns", "edge", "server", "dashboard"]
+ORDER = ["store", "screening", "campaigns", "edge", "server", "rehearsal", "dashboard"]
 
 
 def test_no_part_imports_one_above_it():

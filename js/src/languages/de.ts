@@ -71,6 +71,7 @@ export const de: Language = {
     waiting: "Im Moment gibt es keine Frage für Sie.",
     comeBack: (when) => `Sie werden später gefragt. Was jetzt offen ist, schließt am ${when}: Bitte kommen Sie danach wieder.`,
     comeBackSoon: "Sie werden später gefragt. Ein Tag steht noch nicht fest: Bitte kommen Sie in ein oder zwei Tagen wieder.",
+    calendar: "In meinen Kalender eintragen",
     notOpen: "Im Moment ist nichts offen. Bitte kommen Sie in ein oder zwei Tagen wieder.",
     missed: "Die Zeit für Ihre Frage ist vorbei. Sie werden in dieser Umfrage nicht gefragt und brauchen nicht wiederzukommen.",
     look: "Noch einmal nachsehen",

@@ -69,6 +69,7 @@ const texts = {
   waiting: "There is no question for you right now.",
   comeBack: (when: string): string => `You will be asked later. What is open now closes on ${when}: please come back after that.`,
   comeBackSoon: "You will be asked later. No date is set for it: please come back in a day or two.",
+  calendar: "Add it to my calendar",
   notOpen: "Nothing is open right now. Please come back in a day or two.",
   missed: "The time for your question has passed. You will not be asked in this survey, and you need not come back.",
   look: "Look again",

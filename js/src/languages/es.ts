@@ -71,6 +71,7 @@ export const es: Language = {
     waiting: "Ahora mismo no hay una pregunta para usted.",
     comeBack: (when) => `Se le preguntará más tarde. Lo que está abierto cierra el ${when}: vuelva después.`,
     comeBackSoon: "Se le preguntará más tarde. Aún no hay fecha: vuelva en un día o dos.",
+    calendar: "Añadir a mi calendario",
     notOpen: "Ahora no hay nada abierto. Vuelva en un día o dos.",
     missed: "El tiempo de su pregunta ha pasado. No se le preguntará en esta encuesta, y no hace falta que vuelva.",
     look: "Mirar otra vez",

@@ -71,6 +71,7 @@ export const fr: Language = {
     waiting: "Il n'y a pas de question pour vous en ce moment.",
     comeBack: (when) => `On vous demandera plus tard. Ce qui est ouvert ferme le ${when} : revenez après.`,
     comeBackSoon: "On vous demandera plus tard. Aucun jour n'est fixé : revenez dans un jour ou deux.",
+    calendar: "Ajouter à mon agenda",
     notOpen: "Rien n'est ouvert en ce moment. Revenez dans un jour ou deux.",
     missed: "Le temps de votre question est passé. On ne vous demandera rien dans cette enquête, et vous n'avez pas à revenir.",
     look: "Regarder encore",

@@ -68,6 +68,7 @@ export const zh: Language = {
     waiting: "现在没有给您的问题。",
     comeBack: (when) => `以后会问您。现在开放的部分在 ${when} 关闭：请在那之后再来。`,
     comeBackSoon: "以后会问您。还没有定日期：请过一两天再来。",
+    calendar: "添加到我的日历",
     notOpen: "现在没有开放的内容。请过一两天再来。",
     missed: "您的问题的时间已经过去。这个调查不会再问您，您也不用再来。",
     look: "再看一次",

@@ -12,6 +12,7 @@ from ahead_ldp import device
 from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import Intervals, Queries, Text, argument, flag, group, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
+from ahead_ldp.cli.rehearse import rehearse
 from ahead_ldp.cli.remote import Remote, problem_text
 from ahead_ldp.cli.survey import ask_survey, survey_text
 from ahead_ldp.engines import campaigns, layout
@@ -285,5 +286,6 @@ def _became(changed: dict[str, Any]) -> Iterator[str]:
 
 campaign = group(
     "Create, run and query campaigns of a server.",
-    new, create, list_, open_, approve, close, release, extend, void, finish, progress, results, query, export,
+    new, rehearse, create, list_, open_, approve, close, release, extend, void, finish, progress, results, query,
+    export,
 )  # fmt: skip

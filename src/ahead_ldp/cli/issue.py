@@ -11,6 +11,7 @@ from ahead_ldp.cli.printing import Shown, note
 from ahead_ldp.service import issuer
 from ahead_ldp.service.campaigns import logs
 from ahead_ldp.service.edge import server
+from ahead_ldp.service.issuer import invitations
 
 Office = Annotated[Path, argument("DIR", "Where the issuer keeps its key.")]
 
@@ -45,6 +46,34 @@ def enrol(
     note(f"enrolled: {len(own)}")
 
 
+def invite(
+    directory: Office,
+    members: Annotated[Path, argument("MEMBERS", "A .csv file with a line for each person.")],
+    link: Annotated[str, option("--link", "URL", "The link for people, as the campaign's page shows it.")],
+    out: Annotated[Path, option("--out", "FILE", "The file for the mail merge; a new one.")],
+) -> None:
+    """Enrol everybody in a file, and write it with a link for each that works once.
+
+    Secrets stand behind the # of the links, which browsers send nowhere.
+    The file is for the issuer alone: keep it from the collector.
+    """
+    count = invitations.invite(issuer.Office.open(directory).roster, members, link, out)
+    note(f"{count:,} links written to {out}: whoever has this file can answer for everybody")
+
+
+def remind(
+    directory: Office,
+    invited: Annotated[Path, argument("INVITATIONS", "The file that `ahead issue invite` wrote.")],
+    out: Annotated[Path, option("--out", "FILE", "The file for the mail merge; a new one.")],
+) -> None:
+    """Write the lines of those who have not fetched their token yet.
+
+    Nothing else is known: who has fetched it may or may not have answered.
+    """
+    left, everybody = invitations.remind(issuer.Office.open(directory).roster, invited, out)
+    note(f"{left:,} of {everybody:,} people have not fetched their token: written to {out}")
+
+
 def key(directory: Office) -> None:
     """Print the `token` field for the campaign's record."""
     print(json.dumps(issuer.Office.open(directory).token_record))
@@ -73,4 +102,4 @@ def serve(
     server.Server(app, host, port).run()
 
 
-issue = group("Issue tokens: one for every enrolled person.", create, enrol, key, status, serve)
+issue = group("Issue tokens: one for every enrolled person.", create, enrol, invite, remind, key, status, serve)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from ahead_ldp.cli import printing
 from ahead_ldp.cli.options import File, Texts, flag, option
+from ahead_ldp.device import canonical
 from ahead_ldp.service import dashboard
 from ahead_ldp.service import store as stores
 from ahead_ldp.service.campaigns import logs, problems
@@ -56,23 +57,27 @@ def serve(
         return
     settings = given.settings()
     with _opened(settings, migrate) as store:
+        if any(canonical.parse_canonical(row.record).get("rehearsal") for row in store.campaigns()):
+            raise ValueError("expected a store of campaigns, got that of a rehearsal, which synthetic people answered")
         served = app.create_app(store, settings)
+        first = ""
         if init and not store.role_tokens():
-            print(served.service.add_token(auth.Role.OPERATOR, FIRST, FIRST_S), flush=True)
+            first = served.service.add_token(auth.Role.OPERATOR, FIRST, FIRST_S)
+            print(first, flush=True)
             printing.note("the operator's token, printed once and valid for a day: make one of your own with it")
         logs.configure(settings.log_level)
         served.service.note_settings()
         served.pages = dashboard.make_pages(served.service)
-        embedded.make_server(served, settings, partial(_announce, settings.host)).run()
+        embedded.make_server(served, settings, partial(_announce, settings.host, first)).run()
 
 
-def _announce(host: str, port: int) -> None:
-    """Where the server is, and what to do next, once it listens."""
+def _announce(host: str, first: str, port: int) -> None:
+    """Where the server is, and what to do next, once it listens; a new token is in the link, behind the #."""
     here = "localhost" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
     url = f"http://{here}:{port}"
     lines = (
         f"serving at {url}",
-        f"the dashboard: {url}/",
+        f"the dashboard: {url}/login#{first}" if first else f"the dashboard: {url}/",
         f"next: sign in there with your token, or `ahead campaign create FILE --server {url}`",
     )
     with suppress(OSError):  # nobody reads along

@@ -34,6 +34,7 @@ _FIELDS = (
     "type version title purpose controller contact texts created schema method epsilon groups minimum closing"
     " enrolment token review retention_days"
 )
+_OPTIONAL = ("wording", "rehearsal")  # left out where there is nothing to say: older records are what they were
 _CLOSING = {"reports": "reports", "deadline": "seconds", "both": "reports seconds", "manual": ""}  # kind -> numbers
 _MOST_GROUPS = 10_000
 _HEX = re.compile(r"[0-9a-f]+")
@@ -58,7 +59,7 @@ class Campaign:
     @classmethod
     def of(cls, record: Record) -> Campaign:
         """The campaign behind a record that keeps every rule; else a ``ValueError`` that names the rule."""
-        terms = fields(record, f"{_FIELDS} wording" if "wording" in record else _FIELDS, "the campaign")
+        terms = fields(record, " ".join([_FIELDS, *(name for name in _OPTIONAL if name in record)]), "the campaign")
         expect(terms["type"] == "campaign", "a campaign")
         integer(terms["version"], "version", 2, 2)
         for name in ("title", "purpose", "controller", "contact"):
@@ -72,6 +73,7 @@ class Campaign:
         expect(flags, "method to be a record and review to be true or false")
         expect(terms["enrolment"] in ENROLMENTS, f"enrolment to be one of {', '.join(ENROLMENTS)}")
         integer(terms["retention_days"], "retention_days", 0, 36_500)
+        expect(terms.get("rehearsal", True) is True, "rehearsal to be true, or left out")
         tier, key, token_version = _token(terms["token"])
         schema = Schema.from_record(terms["schema"])
         return cls(
@@ -94,6 +96,11 @@ class Campaign:
         campaign = cls.of(parse_canonical(data))
         expect(pinned is None or campaign.digest == check_digest(pinned, "pinned"), "the pinned campaign")
         return campaign
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Whether synthetic people answer it, to try it out: no device of a person does, and no collector takes it."""
+        return "rehearsal" in self.record
 
     def token_message(self, nonce: bytes) -> bytes:
         """What this campaign's issuer signs for a nonce."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#222}
+@media print{body{margin:0;max-width:none}svg{max-height:11cm;break-inside:avoid}h2{break-after:avoid}}
 svg{max-width:100%;height:auto}h2{margin-top:2.5rem;border-bottom:1px solid #ddd}.notes{color:#555;font-size:.85rem}"""
 
 

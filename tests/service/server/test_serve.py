@@ -209,9 +209,9 @@ def test_an_ambiguous_beginning_is_refused_with_the_names():
 
 
 def test_the_server_says_where_it_is_and_what_is_next(tmp_path):
-    with process(tmp_path, "--init") as (running, _, url):
+    with process(tmp_path, "--init") as (running, token, url):
         lines = [running.stdout.readline().strip() for _ in range(3)]
-    assert lines[:2] == [f"serving at {url}", f"the dashboard: {url}/"]
+    assert lines[:2] == [f"serving at {url}", f"the dashboard: {url}/login#{token}"]
     assert lines[2].startswith("next: ")
     assert f"ahead campaign create FILE --server {url}" in lines[2]
 

@@ -61,9 +61,9 @@ class Target:
 class Directory:
     """Look-ups by digest. Safe from any thread: entries are immutable, a race computes one twice."""
 
-    def __init__(self, store: Store) -> None:
-        """Nothing is read before it is asked for."""
-        self.store = store
+    def __init__(self, store: Store, rehearsing: bool = False) -> None:
+        """Nothing is read before it is asked for. Rehearsals are found where they belong, and nowhere else."""
+        self.store, self._rehearsing = store, rehearsing
         self._terms: dict[str, Terms] = {}
         self._targets: dict[bytes, Target] = {}
         self._published: dict[tuple[str, int], Published] = {}
@@ -80,7 +80,10 @@ class Directory:
             row = self.store.campaign(check_digest(campaign, "campaign"))
         except (ValueError, NotFound):
             raise Problem("not_found", "no such campaign") from None
-        terms = self._terms[campaign] = Terms(Campaign.from_bytes(row.record, campaign))
+        terms = Terms(Campaign.from_bytes(row.record, campaign))
+        if terms.campaign.is_rehearsal != self._rehearsing:
+            raise Problem("not_found", "no such campaign: a rehearsal is none")
+        self._terms[campaign] = terms
         return terms
 
     def cached_target(self, key: bytes) -> Target | None:

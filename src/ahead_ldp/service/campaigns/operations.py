@@ -59,16 +59,19 @@ class Campaigns:
     store: Store
     clock: Clock
     max_cells: int
+    rehearsing: bool = False  # the store is for rehearsals, and for nothing else
     wake: threading.Event = field(default_factory=threading.Event)  # there is work for the closer
 
     def __post_init__(self) -> None:
         """Nothing is read before it is asked for."""
-        self.directory = Directory(self.store)
+        self.directory = Directory(self.store, self.rehearsing)
 
     # Campaigns
 
     def create(self, terms: Terms) -> bool:
         """Keep a new campaign as a draft; False if it is there already."""
+        if terms.campaign.is_rehearsal != self.rehearsing:
+            raise ValueError("expected a campaign without the mark of a rehearsal: a rehearsal never becomes one")
         session = Session(terms.mechanism, terms.schema, terms.digest)
         if not session.is_open:
             raise ValueError("expected a method that asks at least one question of this schema")

@@ -53,6 +53,8 @@ class OwnerPolicy(Policy):
 
     def check_campaign(self, campaign: Campaign) -> None:
         """Refuse a campaign whose terms are outside the owner's, before any of its questions is looked at."""
+        if campaign.is_rehearsal:
+            raise QuestionRefused("expected a campaign, got the rehearsal of one, which only synthetic people answer")
         if campaign.epsilon > exact_epsilon(self.max_epsilon):
             raise QuestionRefused("expected epsilon within the device's limit")
         if campaign.minimum < self.least_group:

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from ahead_ldp.service.campaigns.campaign import Terms
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import drafts, qr
+from ahead_ldp.service.dashboard.duplicates import form_of
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.dashboard.standing import STATES, rounds_of, standing
 from ahead_ldp.service.server.service import Service
@@ -20,6 +21,7 @@ from ahead_ldp.service.server.sessions import Visitor
 from ahead_ldp.service.store.rows import JobState
 
 _WAIT_S = 10.0
+LINKED = 32  # digits of a digest in the link for people: 128 bits
 
 
 class CampaignPages:
@@ -44,8 +46,14 @@ class CampaignPages:
         return self._service.directory.terms(campaign).campaign.record
 
     def new(self, request: Request, visitor: Visitor) -> Response:
-        """The form of a new campaign."""
-        return _form(request, visitor, drafts.FIELDS, [drafts.FIRST], "")
+        """The form of a new campaign: empty, or as another one was (``?like=``)."""
+        like = request.query_params.get("like", "")
+        if not like:
+            return _form(request, visitor, drafts.FIELDS, [drafts.FIRST], "")
+        try:
+            return _form(request, visitor, *form_of(self._record(like)), "")
+        except ValueError as error:
+            return _form(request, visitor, drafts.FIELDS, [drafts.FIRST], str(error), 422)
 
     def create(self, request: Request, visitor: Visitor) -> Response:
         """Keep the new campaign, or say what is wrong with it."""
@@ -62,7 +70,7 @@ class CampaignPages:
         campaign = request.path_params["campaign"]
         shown, link = self._shown(campaign), ""
         if shown["state"]["state"] == "open":  # before that it would lead people to a closed door
-            link = str(request.url_for("participant", campaign=campaign))
+            link = _link(request, campaign)
         code = qr.picture(link, "QR code of the link for people") if link else ""
         shares = self._links(campaign)
         return render(
@@ -98,7 +106,7 @@ class CampaignPages:
         campaign = request.path_params["campaign"]
         if self._service.state(campaign)["state"] != "open":
             raise Problem("wrong_state", "the campaign is not open")
-        made = qr.picture(str(request.url_for("participant", campaign=campaign)), "QR code of the link for people")
+        made = qr.picture(_link(request, campaign), "QR code of the link for people")
         headers = {"content-disposition": 'attachment; filename="invitation.svg"', "cache-control": "no-store"}
         return Response(str(made), media_type="image/svg+xml", headers=headers)
 
@@ -133,6 +141,14 @@ class CampaignPages:
             body = json.loads(job.result or b"{}")
             raise Problem("wrong_state", str(body.get("detail", body.get("title", "the job failed"))))
         return RedirectResponse(f"/campaigns/{campaign}", 303)
+
+
+def _link(request: Request, campaign: str) -> str:
+    """The link for people: half of the digest, which their device checks.
+
+    To make two campaigns with the same half takes 2**64 tries, so nobody is shown another one behind the same link.
+    """
+    return str(request.url_for("participant", campaign=campaign[:LINKED]))
 
 
 def _form(

@@ -24,6 +24,7 @@ from ahead_ldp.schema.units import borders, text
 from ahead_ldp.schema.workloads import Workload
 from ahead_ldp.service.dashboard.axes import coarser, round_bins, short, ticks, widths
 from ahead_ldp.service.dashboard.summaries import LEVEL, end_of, level_among
+from ahead_ldp.service.rehearsal.people import Truth
 
 WIDTH, HEIGHT = 420, 210
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 18, 36
@@ -70,18 +71,25 @@ def _is_readable(bins: Bins) -> bool:
 
 
 def distribution(
-    estimate: Estimate, attribute: Attribute, words: Wording | None = None, *, fine: bool = False
+    estimate: Estimate,
+    attribute: Attribute,
+    words: Wording | None = None,
+    *,
+    fine: bool = False,
+    truth: Truth | None = None,
 ) -> Markup:
-    """The share of people in bars, with 95 % intervals; categories lie."""
+    """The share of people in bars, with 95 % intervals; categories lie. A rehearsal has a mark at the true shares."""
     if has_bars(attribute):
-        return _bars(estimate, attribute, words)
+        return _bars(estimate, attribute, words, truth)
     bins = fitting_bins(estimate, attribute, fine=fine)
     wide = widths(attribute, bins.ends)
     whole = bins.step or float(np.median(wide))
     scale = whole / np.maximum(wide, 1e-12)  # a short bin at an end is drawn as dense as it is
     shares, codes = np.maximum(bins.answers.values * scale, 0.0), attribute.ordered_size
     bands = [(name, low * scale, high * scale) for name, (low, high) in _bands(bins.answers)]
-    marks = _percent_marks(min(max(float(shares.max()), float(bands[1][2].max())) or 1.0, 1.0))
+    true = None if truth is None else truth.shares(_slices(estimate, attribute, bins.ends)) * scale
+    tallest = [shares, bands[1][2], *([] if true is None else [true])]
+    marks = _percent_marks(min(max(float(side.max()) for side in tallest) or 1.0, 1.0))
     top, x = marks[-1], LEFT + (WIDTH - LEFT - RIGHT) * bins.ends / codes
     parts = []
     for i, share in enumerate(shares.tolist()):
@@ -94,6 +102,11 @@ def distribution(
             middle = f"{(x[i] + x[i + 1]) / 2:.1f}"
             look = name.replace("band", "whisker")
             parts.append(f'<line class="{look}" x1="{middle}" x2="{middle}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>')
+        if true is not None:
+            high = f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(float(true[i]) / top, 1.0):.1f}"
+            parts.append(
+                f'<line class="truth" x1="{x[i] + gap:.1f}" x2="{x[i + 1] - gap:.1f}" y1="{high}" y2="{high}"/>'
+            )
     label = f"Distribution of {attribute.name}: share of people, with 95 % intervals"
     return _chart(
         attribute, label, parts, _percent_ticks(marks), words=words, up=f"share of people{_per(attribute, bins, words)}"
@@ -108,8 +121,8 @@ def _per(a: Attribute, bins: Bins, words: Wording | None) -> str:
     return f" per {text(a, bins.step) if a.kind == 'real' else f'{bins.step:,.0f}'}{unit}"
 
 
-def bin_rows(a: Attribute, bins: Bins) -> list[tuple[str, str, str]]:
-    """The bars as a table: what each stands for, its share, and the interval."""
+def bin_rows(estimate: Estimate, a: Attribute, bins: Bins, truth: Truth | None = None) -> list[tuple[str, ...]]:
+    """The bars as a table: what each stands for, its share, the interval, and the truth of a rehearsal."""
     low, high = bins.answers.interval(LEVEL)
     known = borders(a)[bins.ends]
     named = [
@@ -118,10 +131,29 @@ def bin_rows(a: Attribute, bins: Bins) -> list[tuple[str, str, str]]:
     ]
     shares = [f"{100 * max(x, 0):.1f} %" for x in bins.answers.values.tolist()]
     spans = [f"{100 * lo:.1f} to {100 * hi:.1f} %" for lo, hi in zip(low.tolist(), high.tolist(), strict=True)]
-    return list(zip(named, shares, spans, strict=True))
+    columns = [named, shares, spans]
+    if truth is not None:
+        columns.append([f"{100 * x:.1f} %" for x in truth.shares(_slices(estimate, a, bins.ends)).tolist()])
+    return list(zip(*columns, strict=True))
 
 
-def cumulative(estimate: Estimate, attribute: Attribute, words: Wording | None = None) -> Markup:
+def category_rows(estimate: Estimate, a: Attribute, words: Wording | None, truth: Truth) -> list[tuple[str, ...]]:
+    """The categories of a rehearsal as a table: each with its share, the interval, and the truth."""
+    names = _names(a, words)
+    shown = _shown(estimate, a)
+    workload = _one_each(estimate, a, shown)
+    answers = estimate.answer_jointly(workload)
+    low, high = answers.interval(LEVEL)
+    found = zip(shown.tolist(), answers.values.tolist(), low, high, truth.shares(workload).tolist(), strict=True)
+    return [
+        (names[i], f"{100 * max(x, 0):.1f} %", f"{100 * lo:.1f} to {100 * hi:.1f} %", f"{100 * true:.1f} %")
+        for i, x, lo, hi, true in found
+    ]
+
+
+def cumulative(
+    estimate: Estimate, attribute: Attribute, words: Wording | None = None, truth: Truth | None = None
+) -> Markup:
     """The share of people up to each value, with the pointwise and the simultaneous 95 % band.
 
     Bounds at some places hold between them as steps, since the share only grows: at least what it was at the place
@@ -135,6 +167,10 @@ def cumulative(estimate: Estimate, attribute: Attribute, words: Wording | None =
         lower = _steps(places, np.concatenate([[0.0], low[:-1]]), codes, 1.0)
         parts.append(_path(_steps(places, high, codes, 1.0), lower, name))
     parts.append(_line(_points(ends, np.concatenate([[0.0], curve]), codes, 1.0), "line"))
+    if truth is not None:
+        zeros = np.zeros(ends.size - 1)
+        below = truth.shares(slices(estimate.schema, attribute.name, zeros, ends[1:]))
+        parts.append(_line(_points(ends, np.concatenate([[0.0], below]), codes, 1.0), "truth"))
     label = f"Share of people up to each value of {attribute.name}, with 95 % bands"
     return _chart(attribute, label, parts, _percent_ticks(_percent_marks(1.0)), words=words, up="share of people")
 
@@ -273,20 +309,38 @@ def _chart(
     return Markup(head + "".join(axes) + "".join(parts) + "</svg>")
 
 
-def _bars(estimate: Estimate, attribute: Attribute, words: Wording | None = None) -> Markup:
-    """A row for each category; of many nominal ones those with most people."""
+def _shown(estimate: Estimate, attribute: Attribute) -> Ints:
+    """The categories with a bar: all, or of many those with most people."""
     values = estimate.histogram(attribute.name, errors=False).values
-    shown = np.arange(values.size)
-    if shown.size > _MOST_BARS:
-        shown = np.argsort(-values, kind="stable")[:_MOST_BARS]
-    first = shown.astype(np.float64)
-    answers = estimate.answer_jointly(slices(estimate.schema, attribute.name, first, first + 1))
-    bands = _bands(answers, values.size)  # those that are shown were picked among all
-    top = max(float(values[shown].max()), *(float(high.max()) for _, (_, high) in bands)) or 1.0
-    left, wide, parts = 100, WIDTH - 100 - RIGHT - 48, []
-    names = [bucket_label(attribute, int(i)) for i in range(values.size)]
+    if values.size > _MOST_BARS:
+        return np.argsort(-values, kind="stable")[:_MOST_BARS]
+    return np.arange(values.size)
+
+
+def _one_each(estimate: Estimate, attribute: Attribute, shown: Ints) -> Workload:
+    return slices(estimate.schema, attribute.name, shown.astype(float), shown + 1.0)
+
+
+def _names(attribute: Attribute, words: Wording | None) -> list[str]:
+    """What people read for each code."""
+    names = [bucket_label(attribute, i) for i in range(attribute.size)]
     if words is not None and words.choices:
         names[: len(words.choices)] = words.choices
+    return names
+
+
+def _bars(estimate: Estimate, attribute: Attribute, words: Wording | None = None, truth: Truth | None = None) -> Markup:
+    """A row for each category; of many nominal ones those with most people."""
+    values = estimate.histogram(attribute.name, errors=False).values
+    shown = _shown(estimate, attribute)
+    workload = _one_each(estimate, attribute, shown)
+    answers = estimate.answer_jointly(workload)
+    true = None if truth is None else truth.shares(workload)
+    bands = _bands(answers, values.size)  # those that are shown were picked among all
+    top = max(float(values[shown].max()), *(float(high.max()) for _, (_, high) in bands)) or 1.0
+    top = top if true is None else max(top, float(true.max()))
+    left, wide, parts = 100, WIDTH - 100 - RIGHT - 48, []
+    names = _names(attribute, words)
     for row, i in enumerate(shown):
         y, value = TOP + row * _ROW, float(values[i])
         long = wide * max(value, 0.0) / top
@@ -297,6 +351,9 @@ def _bars(estimate: Estimate, attribute: Attribute, words: Wording | None = None
             middle = f'y1="{y + _ROW / 2 - 1}" y2="{y + _ROW / 2 - 1}"'
             look = name.replace("band", "whisker")
             parts.append(f'<line class="{look}" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" {middle}/>')
+        if true is not None:
+            x = f"{left + wide * float(true[row]) / top:.1f}"
+            parts.append(f'<line class="truth" x1="{x}" x2="{x}" y1="{y + 1}" y2="{y + _ROW - 3}"/>')
         parts.append(_text(WIDTH - RIGHT, y + 12, f"{round(100 * value, 1) + 0.0:.1f} %", "end"))
     height = TOP + shown.size * _ROW + 6
     if shown.size < values.size:

@@ -18,16 +18,20 @@ from ahead_ldp.service.dashboard.analyses import AnalysisPages
 from ahead_ldp.service.dashboard.campaigns import CampaignPages
 from ahead_ldp.service.dashboard.login import goodbye, guarded, read_form, same_origin, welcome
 from ahead_ldp.service.dashboard.plans import plan_page
+from ahead_ldp.service.dashboard.rehearsals import RehearsalPages, Stage
 from ahead_ldp.service.dashboard.rendering import HERE, render
 from ahead_ldp.service.dashboard.results import ResultPages
 from ahead_ldp.service.dashboard.shares import SharePages
+from ahead_ldp.service.rehearsal.rehearsal import Rehearsal
 from ahead_ldp.service.server import sessions
 from ahead_ldp.service.server.headers import page_policy
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
 from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_LINKED = re.compile(r"[0-9a-f]{32,64}")  # a digest, or at least 128 bits of it
+
+_WHOLE = 64  # digits of a digest
 
 
 def make_pages(service: Service) -> Starlette:
@@ -39,6 +43,9 @@ def make_pages(service: Service) -> Starlette:
         """A page for those who have logged in; a form is sent to it."""
         return Route(path, guarded(service, page, operator=operator, form=form), methods=["POST" if form else "GET"])
 
+    rehearsals = RehearsalPages(service)
+    service.at_end.append(rehearsals.close)
+    tried = "/rehearsals/{rehearsal:str}"
     one, shared = "/campaigns/{campaign:str}", "/shared/{campaign:str}/{secret:str}"
     routes = [
         Route("/c/{campaign}", _participant, methods=["GET"], name="participant"),
@@ -48,6 +55,9 @@ def make_pages(service: Service) -> Starlette:
         route("/new", campaigns.new, operator=True),
         route("/new", campaigns.create, operator=True, form=True),
         route("/new/plan", plan_page, operator=True, form=True),
+        route("/new/rehearse", rehearsals.begin_form, operator=True, form=True),
+        route(one + "/rehearse", rehearsals.begin, operator=True, form=True),
+        *(route(tried + path, page, form=form) for path, page, form in _rehearsed(rehearsals)),
         route(one, campaigns.overview),
         route(one + "/live", campaigns.live),
         route(one + "/do", campaigns.act, operator=True, form=True),
@@ -56,6 +66,7 @@ def make_pages(service: Service) -> Starlette:
         Route(shared, shares.shown(results.page), methods=["GET"], name="shared"),
         Route(shared + "/attribute", shares.shown(results.attribute), methods=["GET"]),
         Route(shared + "/download", shares.shown(results.download, base=False), methods=["GET"]),
+        Route(shared + "/report", shares.shown(results.report, base=False), methods=["GET"]),
         route(one + "/checks", results.checks),
         route(one + "/results", results.page),
         route(one + "/attribute", results.attribute),
@@ -77,15 +88,62 @@ def _analysed(pages: AnalysisPages) -> list[tuple[str, Any, bool]]:
     return [*shown, *parts, ("/weights", pages.weigh, True), ("/report/page", pages.report_page, False)]
 
 
+def _rehearsed(pages: RehearsalPages) -> list[tuple[str, Any, bool]]:
+    """The pages of a rehearsal: below which path, and whether a form is sent there."""
+    return [
+        ("", pages.page, False),
+        ("/live", pages.live, False),
+        ("/attribute", pages.shown("attribute", base=True), False),
+        ("/download", pages.shown("download"), False),
+        ("/report", pages.shown("report"), False),
+        ("/ask", pages.shown("ask"), True),
+    ]
+
+
+def rehearsal_pages(rehearsal: Rehearsal) -> tuple[Starlette, str]:
+    """The pages of one rehearsal that has ended, for whoever has the path, which cannot be guessed; and this path."""
+    pages, stage = RehearsalPages(), Stage.of(rehearsal)
+    stage.done = True
+    pages.add(stage)
+    routes: list[Any] = [
+        Route(f"/rehearsals/{{rehearsal:str}}{path}", _open(page, form), methods=["POST" if form else "GET"])
+        for path, page, form in _rehearsed(pages)
+    ]
+    routes.append(Mount("/static", StaticFiles(directory=HERE / "static")))
+    return Starlette(routes=routes, exception_handlers=_HANDLERS), f"/rehearsals/{stage.name}"
+
+
+def _open(page: Any, form: bool) -> Any:
+    """A page that needs no visitor: it shows made-up people, and changes nothing."""
+
+    async def endpoint(request: Request) -> Response:
+        """The page."""
+        if form:
+            request.state.form = await read_form(request)
+        return await run_in_threadpool(page, request, None)
+
+    return endpoint
+
+
 async def _participant(request: Request) -> Response:
-    """The page on which a person answers. It is the same for every campaign that has the form of a name."""
-    campaign, issuer = request.path_params["campaign"], request.app.state.service.settings.issuer
-    if not _DIGEST.fullmatch(campaign):
+    """The page on which a person answers. The program on it checks that the campaign is the one of the link."""
+    service: Service = request.app.state.service
+    linked, issuer = request.path_params["campaign"], service.settings.issuer
+    campaign = await run_in_threadpool(_whole_digest, service, linked) if _LINKED.fullmatch(linked) else ""
+    if not campaign:
         return render(request, "error.html", status=404, message="There is no such campaign.")
     page = render(request, "participant.html", campaign=campaign, issuer=issuer)
     if issuer:  # the one other host that this page may speak with, named by the operator
         page.headers["content-security-policy"] = page_policy("/".join(issuer.split("/")[:3]))
     return page
+
+
+def _whole_digest(service: Service, linked: str) -> str:
+    """The digest that a link begins; itself if it is whole, nothing if no campaign or several have it."""
+    if len(linked) == _WHOLE:
+        return linked
+    found = [row.digest for row in service.store.campaigns() if row.digest.startswith(linked)]
+    return found[0] if len(found) == 1 else ""
 
 
 async def _login(request: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -16,13 +17,16 @@ from ahead_ldp.device.codes import Attribute
 from ahead_ldp.device.wording import Wording
 from ahead_ldp.estimates.answers import percent
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.plots.report import report_page
 from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.schema.queries import Either, Query, parse_query
 from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
-from ahead_ldp.service.dashboard import charts, files, summaries
+from ahead_ldp.service.dashboard import charts, comparisons, files, summaries
 from ahead_ldp.service.dashboard.rendering import render
+from ahead_ldp.service.rehearsal.people import Truth
+from ahead_ldp.service.rehearsal.rehearsal import Rehearsal
 from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
@@ -39,9 +43,10 @@ PICKED_NOTE = "Picked by looking: the interval is simultaneous, it holds for all
 class ResultPages:
     """Pages over a service; each method is an endpoint."""
 
-    def __init__(self, service: Service) -> None:
-        """All of them ask the same service."""
-        self._service = service
+    def __init__(self, service: Service, rehearsal: Rehearsal | None = None) -> None:
+        """All of them ask the same service; that of a rehearsal shows the truth beside every answer."""
+        self._service, self._rehearsal = service, rehearsal
+        self._truth = None if rehearsal is None else rehearsal.truth
         self._pieces: WeakKeyDictionary[Estimate, dict[tuple[str, str], Any]] = WeakKeyDictionary()
 
     def page(self, request: Request, visitor: Visitor | None, campaign: str = "", base: str = "") -> Response:
@@ -57,6 +62,7 @@ class ResultPages:
             record = self._service.directory.terms(campaign).campaign.record
             state = self._service.state(campaign)["state"]
             shown = {"record": record, "attributes": None, "state": state}
+        shown["rehearsal"] = self._rehearsal
         return render(request, "results.html", visitor, campaign=campaign, base=base, **shown)
 
     def _shown(self, campaign: str, wanted: Sequence[str]) -> dict[str, Any]:
@@ -113,13 +119,14 @@ class ResultPages:
             if piece not in (*_pieces(attribute), "fine"):
                 raise Problem("not_found")
             kept, words = self._kept(estimate), self._service.directory.terms(campaign).campaign.wording.get(name)
-            kept[name, piece] = kept.get((name, piece)) or _PIECES[piece](estimate, attribute, words)
+            kept[name, piece] = kept.get((name, piece)) or _PIECES[piece](estimate, attribute, words, self._truth)
         shown = self._attribute(campaign, estimate, attribute)
         if piece == "fine":
             shown["pieces"]["distribution"] = self._kept(estimate)[name, piece]
         only = "distribution" if piece == "fine" else piece
         base = base or f"/campaigns/{campaign}"
-        return render(request, "attribute.html", visitor, campaign=campaign, base=base, a=shown, only=only)
+        about = {"a": shown, "only": only, "rehearsal": self._rehearsal}
+        return render(request, "attribute.html", visitor, campaign=campaign, base=base, **about)
 
     def _kept(self, estimate: Estimate) -> dict[tuple[str, str], Any]:
         """Pieces that were made from an estimate, by the attribute's name and their own."""
@@ -133,6 +140,7 @@ class ResultPages:
             "question": a.name if words is None else words.question,
             "bars": charts.has_bars(a),
             "example": str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))})),
+            "everyday": _everyday(a),
             "pieces": {piece: kept.get((a.name, piece)) for piece in _pieces(a)},
         }
 
@@ -140,10 +148,10 @@ class ResultPages:
         self._service.closed_session(campaign)
         return self._service.directory.estimate(campaign)
 
-    def ask(self, request: Request, visitor: Visitor) -> Response:
+    def ask(self, request: Request, visitor: Visitor | None, campaign: str = "") -> Response:
         """The answer to one query: as text, or as ranges of codes from a drag."""
         del visitor
-        campaign, form = request.path_params["campaign"], request.state.form
+        campaign, form = campaign or request.path_params["campaign"], request.state.form
         try:
             return JSONResponse(self._answer(campaign, form))
         except ValueError as error:
@@ -152,6 +160,8 @@ class ResultPages:
     def _answer(self, campaign: str, form: dict[str, str]) -> dict[str, Any]:
         """Dragged ranges are picked by looking: theirs is the simultaneous interval. Typed ones have both."""
         estimate, drag = self._estimate(campaign), "query" not in form
+        if not drag and (compared := comparisons.sides(form["query"])):
+            return comparisons.compared(estimate, compared, self._truth)
         query = dragged(estimate.schema.attributes, form.get("drag", "")) if drag else form["query"]
         answers, count = estimate.ask(query), choices(estimate.schema.attributes, query)
         own, picked = answers.interval(), None if count is None else answers.interval(summaries.level_among(count))
@@ -165,8 +175,21 @@ class ResultPages:
             "interval": _between(low, high),
             "picked": "" if drag or picked is None else _between(*(float(side[0]) for side in picked)),
             "notes": [PICKED_NOTE] * drag + answers.remarks(),
-            "command": f"ahead campaign query {campaign} '{query}'",
+            "command": "" if self._truth else f"ahead campaign query {campaign} '{query}'",
+            "truth": percent(self._truth.share(query)) if self._truth else "",
         }
+
+    def report(self, request: Request, visitor: Visitor | None, campaign: str = "") -> Response:
+        """Everything on one page that can be sent and printed, with nothing to load from elsewhere."""
+        del visitor
+        campaign = campaign or request.path_params["campaign"]
+        record, estimate = self._service.directory.terms(campaign).campaign.record, self._estimate(campaign)
+        kept = self._kept(estimate)
+        if ("", "report") not in kept:  # it takes seconds, and a shared link may be followed by many
+            kept["", "report"] = self._service.worked_out(lambda: report_page(estimate, title=record["title"]))
+        page = kept["", "report"]
+        headers = {"content-disposition": files.disposition([record["title"]], "html"), "cache-control": "no-store"}
+        return Response(page, media_type="text/html", headers=headers)
 
     def download(self, request: Request, visitor: Visitor | None, campaign: str = "") -> Response:
         """The distribution of one attribute, or of two together, as CSV, Parquet, SVG or PNG, named after them."""
@@ -214,6 +237,23 @@ def _ends(a: Attribute, lo: int, hi: int) -> tuple[Any, Any] | frozenset[str]:
     return tuple(str(np.array(x).astype(unit)) for x in (first, last))  # type: ignore[return-value]
 
 
+def _everyday(a: Attribute) -> str:
+    """A question in everyday words about a number: the upper half of its range."""
+    if a.kind not in ("integer", "real") or a.ordered_size < 4:
+        return ""
+    middle = int(borders(a)[a.ordered_size // 2])
+    said = f"{middle // 1000}k" if middle and middle % 1000 == 0 else str(middle)
+    name = a.name if re.fullmatch(r"\w+", a.name) else f'"{a.name}"'
+    return f"{name} > {said}"
+
+
+def bar_queries(estimate: Estimate, a: Attribute) -> list[str]:
+    """The queries behind the bars of an attribute's picture."""
+    ends = charts.fitting_bins(estimate, a).ends if not charts.has_bars(a) else np.arange(a.ordered_size + 1)
+    pairs = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    return [str(Query({a.name: _ends(a, lo, hi - 1)})) for lo, hi in pairs]
+
+
 def _pair(attributes: Sequence[Attribute], wanted: Sequence[str]) -> list[Attribute]:
     """Two attributes to show together: those asked for, else the first two, ordered ones before nominal ones."""
     wide = [a for a in attributes if a.ordered_size > 1]
@@ -254,19 +294,26 @@ def _worst(screens: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(furthest.values(), key=lambda one: -one["z"])
 
 
-def _bars(estimate: Estimate, a: Attribute, words: Wording | None, *, fine: bool = False) -> dict[str, Any]:
+def _bars(
+    estimate: Estimate, a: Attribute, words: Wording | None, truth: Truth | None, *, fine: bool = False
+) -> dict[str, Any]:
     """The picture of a distribution, its numbers as a table, and whether finer bars would say little."""
+    picture = charts.distribution(estimate, a, words, fine=fine, truth=truth)
     if charts.has_bars(a):
-        return {"picture": charts.distribution(estimate, a, words), "rows": [], "coarse": False, "fine": False}
+        rows = [] if truth is None else charts.category_rows(estimate, a, words, truth)
+        return {"picture": picture, "rows": rows, "coarse": False, "fine": False}
     bins = charts.fitting_bins(estimate, a, fine=fine)
-    picture = charts.distribution(estimate, a, words, fine=fine)
-    return {"picture": picture, "rows": charts.bin_rows(a, bins), "coarse": bins.coarsened, "fine": fine}
+    rows = charts.bin_rows(estimate, a, bins, truth)
+    return {"picture": picture, "rows": rows, "coarse": bins.coarsened, "fine": fine}
 
 
-def _quantiles(estimate: Estimate, a: Attribute, words: Wording | None) -> list[tuple[str, str]]:
+def _quantiles(estimate: Estimate, a: Attribute, words: Wording | None, truth: Truth | None) -> list[tuple[str, ...]]:
     texts = estimate.quantiles(a.name, _LEVELS).texts()
     unit = f" {words.unit}" if words is not None and words.unit else ""
-    return list(zip([f"{100 * x:.0f} %" for x in _LEVELS], [said + unit for said in texts], strict=True))
+    columns = [[f"{100 * x:.0f} %" for x in _LEVELS], [said + unit for said in texts]]
+    if truth is not None:
+        columns.append([truth.quantile_text(a.name, x) + unit for x in _LEVELS])
+    return list(zip(*columns, strict=True))
 
 
 def _pieces(a: Attribute) -> list[str]:
@@ -275,7 +322,7 @@ def _pieces(a: Attribute) -> list[str]:
     return ["summary", "distribution", *(["cumulative", "quantiles"] if ordered else [])]
 
 
-_PIECES: dict[str, Callable[[Estimate, Attribute, Wording | None], Any]] = {
+_PIECES: dict[str, Callable[[Estimate, Attribute, Wording | None, Truth | None], Any]] = {
     "summary": summaries.sentences,
     "distribution": _bars,
     "fine": partial(_bars, fine=True),

@@ -66,6 +66,14 @@ class Roster:
             if row[0] is None:
                 database.execute("UPDATE person SET message = ? WHERE secret = ?", (bound, person))
 
+    def fetched(self, given: Sequence[str]) -> list[bool]:
+        """Whether the token behind each secret was fetched. That is all the roster knows of anybody."""
+        with self._transaction() as database:
+            known = dict(database.execute("SELECT secret, message IS NOT NULL FROM person").fetchall())
+        hashes = [_hash(secret.encode()) for secret in given]
+        expect(all(key in known for key in hashes), "secrets that this roster has enrolled")
+        return [bool(known[key]) for key in hashes]
+
     def count(self) -> tuple[int, int]:
         """People enrolled, and how many of them have used their secret."""
         with self._transaction() as database:

@@ -24,10 +24,15 @@ from ahead_ldp.service.store.interface import KeyMissing, NotFound, Store, Store
 
 
 def create_app(
-    store: Store, settings: Settings | None = None, clock: Clock = system_clock, pages: Callable[..., Any] | None = None
+    store: Store,
+    settings: Settings | None = None,
+    clock: Clock = system_clock,
+    pages: Callable[..., Any] | None = None,
+    *,
+    rehearsing: bool = False,
 ) -> Application:
     """The application over an open store."""
-    service = Service(store, settings or Settings(), clock)
+    service = Service(store, settings or Settings(), clock, rehearsing=rehearsing)
     return Application(service, make_control(service), pages)
 
 

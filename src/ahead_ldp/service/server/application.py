@@ -135,6 +135,8 @@ class Application:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(asyncio.shield(self._background), self.service.settings.shutdown_s)
             self._background = None
+        for end in self.service.at_end:
+            await asyncio.to_thread(end)
         if self.ingest is not None:
             await self.ingest.committer.drain()
             self.ingest.checker.shutdown(wait=False)

@@ -64,13 +64,18 @@ class Embedded(AbstractContextManager["Embedded"]):
 
 
 def start(
-    store: Store, settings: Settings | None = None, clock: Clock = system_clock, pages: Callable[..., Any] | None = None
+    store: Store,
+    settings: Settings | None = None,
+    clock: Clock = system_clock,
+    pages: Callable[..., Any] | None = None,
+    *,
+    rehearsing: bool = False,
 ) -> Embedded:
     """A server in a thread of its own, listening when this returns. The store stays the caller's to close.
 
     Without settings it takes a free port, and does not limit how often one address asks: everybody is this machine.
     """
     settings = settings or Settings(port=0, **NO_RATES)
-    app = create_app(store, settings, clock, pages)
+    app = create_app(store, settings, clock, pages, rehearsing=rehearsing)
     server = make_server(app, settings)
     return Embedded(app, server, server.start_thread())

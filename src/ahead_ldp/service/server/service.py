@@ -25,10 +25,13 @@ T = TypeVar("T")
 class Service(Campaigns):
     """Everything that the routes need: campaigns, and who may ask."""
 
-    def __init__(self, store: Store, settings: Settings, clock: Clock = system_clock) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, clock: Clock = system_clock, *, rehearsing: bool = False
+    ) -> None:
         """Put the parts together."""
-        super().__init__(store, clock, settings.max_cells)
+        super().__init__(store, clock, settings.max_cells, rehearsing)
         self.settings, self.metrics, self.turns = settings, Metrics(), Turns()
+        self.at_end: list[Callable[[], None]] = []  # what else stops with the server
         self._probing, self._probed = Lock(), (-1, 0)  # when the store was last tried, and its epoch then
 
     def add_token(self, role: str, name: str, expires_in_s: int | None = None) -> str:

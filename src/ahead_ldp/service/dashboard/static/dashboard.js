@@ -8,6 +8,12 @@ async function post(path, fields) {
   return answer.json();
 }
 
+// The link that `ahead serve --init` prints has the token behind the #, which browsers send nowhere.
+if ($("token") && location.hash.length > 1) {
+  $("token").value = location.hash.slice(1);
+  history.replaceState(null, "", location.pathname);
+}
+
 // Progress of the open wave.
 const progress = $("progress");
 if (progress) {
@@ -39,6 +45,19 @@ if (progress) {
   setInterval(refresh, 2000);
 }
 
+// A rehearsal: how far it is, and then its results.
+const rehearsing = $("rehearsing");
+if ($("said")) {
+  const look = async () => {
+    const answer = await fetch(rehearsing.dataset.live, { redirect: "error" }).catch(() => null);
+    const found = answer?.ok ? await answer.json() : null;
+    if (found?.done) return location.reload();
+    if (found) $("said").textContent = found.said;
+    setTimeout(look, 700);
+  };
+  setTimeout(look, 700);
+}
+
 // Copy a link, and say so.
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
@@ -60,9 +79,31 @@ if (form) {
     asked = text;
     $("plan-text").textContent = "Working it out …";
     const found = await post("/new/plan", fields).catch(() => ({ wrong: "The plan could not be made." }));
-    if (text === asked) $("plan-text").textContent = found.wrong ?? found.sentences.join(" ");
+    if (text !== asked) return;
+    $("plan-text").textContent = found.wrong ?? found.sentences.join(" ");
+    buys(found.error);
   };
+  // Epsilon: what it costs people is worked out here, what it buys comes with the plan.
+  const tradeoff = () => {
+    const epsilon = Number(form.elements.epsilon.value);
+    $("tradeoff").hidden = !(epsilon > 0);
+    const sure = 1 / (1 + Math.exp(-epsilon));
+    $("tradeoff").querySelector(".cost").setAttribute("width", 300 * (2 * sure - 1));
+    $("costs").textContent = `Whoever sees one noisy answer, and wavered between two values, is at most ${(100 * sure).toFixed(sure > 0.99 ? 1 : 0)} % sure afterwards. 50 % is a toss of a coin.`;
+    for (const one of form.querySelectorAll("[data-epsilon]")) one.setAttribute("aria-pressed", String(Number(one.dataset.epsilon) === epsilon));
+  };
+  const buys = (error) => {
+    $("tradeoff").querySelector(".bar").setAttribute("width", error ? Math.min(300, 12 * Number(error)) : 0);
+    $("buys").textContent = error ? `19 of 20 of your answers will be at most ${error} points off.` : "";
+  };
+  form.addEventListener("click", (event) => {
+    const value = event.target.dataset.epsilon;
+    if (!value) return;
+    form.elements.epsilon.value = value;
+    settle();
+  });
   const settle = () => {
+    tradeoff();
     const close = form.elements.close.value;
     $("for-enough").hidden = !["enough", "both"].includes(close);
     $("for-time").hidden = !["time", "both"].includes(close);
@@ -117,10 +158,11 @@ async function ask(fields) {
   }
   $("query").value = found.query;
   const picked = found.picked && `; ${found.picked} if you picked it by looking at the pictures`;
-  $("answer").textContent = `${found.text}  (95 % interval: ${found.interval}${picked})`;
+  const truth = found.truth && `  In truth ${found.truth}.`;
+  $("answer").textContent = `${found.text}  (95 % interval: ${found.interval}${picked})${truth}`;
   $("command").textContent = found.command;
   $("remarks").replaceChildren(...found.notes.map(item));
-  $("history").prepend(item(`${found.query}: ${found.text} (${found.interval}${picked})`));
+  $("history").prepend(item(`${found.query}: ${found.text} (${found.interval}${picked})${truth}`));
 }
 if (asking) {
   $("ask").addEventListener("submit", (event) => {
