@@ -170,3 +170,13 @@ def test_drawings_are_well_formed_and_hold_what_is_not_finite():
         assert "nan" not in svg
     assert "and 1,000 more" in card("t", ["a"], [["<i>"]], more=1000)
     assert "<i>" not in card("t", ["a"], [["<i>"]])
+
+
+def test_an_assumption_about_three_attributes_is_said_of_three_alone():
+    people = {name: np.arange(900) % 4 for name in "xyz"}
+    for names, said in (("xy", False), ("xyz", True)):
+        schema = [f"{name}=codes,4" for name in names]
+        estimate = simulate({n: people[n] for n in names}, schema, epsilon=2, method="fused", random_state=1)
+        text = estimate.ask("x = 1").assumption
+        assert text.startswith("neighbouring values have about equal shares")
+        assert ("through their pairs alone" in text) == said

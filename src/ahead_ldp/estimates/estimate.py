@@ -84,6 +84,7 @@ class Estimate(Shown, ABC):
     consistent: bool
     provenance: Origin | None = None
     assumption: ClassVar[str] = "people lie evenly inside the cells that were not divided further"
+    through_pairs: ClassVar[bool] = False  # nothing is known of three attributes but what their pairs tell
 
     @abstractmethod
     def answer(self, workload: Workload, *, errors: bool = True) -> Answers:
@@ -106,7 +107,7 @@ class Estimate(Shown, ABC):
         answers = self.answer(workload, errors=errors)
         joint = _JointErrors(self, workload) if errors and answers.joint is None else answers.joint
         strict = self._reports.answers(workload) if errors and self._reports else None
-        known = replace(answers, joint=joint, consistent=self.consistent, strict=strict, assumption=self.assumption)
+        known = replace(answers, joint=joint, consistent=self.consistent, strict=strict, assumption=self.assumes)
         return replace(known, backend=self.backend)
 
     @cached_property
@@ -151,7 +152,7 @@ class Estimate(Shown, ABC):
         ]
         labels = {"sum": np.array(texts, object)}
         sums = replace(self.linear(workload, rows), labels=labels, limits=limits)
-        return replace(sums, strict=strict, assumption=self.assumption, backend=self.backend)
+        return replace(sums, strict=strict, assumption=self.assumes, backend=self.backend)
 
     # What people ask.
 
@@ -199,7 +200,7 @@ class Estimate(Shown, ABC):
             raise ValueError(f"expected levels in [0, 1], got {levels!r}")
         places, curve = crossed_curve(self._shares, self.schema, a, wanted)
         at = np.interp(wanted, curve, places)
-        strict, says = self._reports.quantiles(a, wanted, at) if self._reports else None, self.assumption
+        strict, says = self._reports.quantiles(a, wanted, at) if self._reports else None, self.assumes
         back = self.backend
         if a.missing == "cell":  # F(x) - level F(end), over F(end)
             lo, hi = np.append(np.zeros(at.size), at), np.append(at, np.full(at.size, float(a.ordered_size)))
@@ -265,7 +266,7 @@ class Estimate(Shown, ABC):
         bias = 0.0 if ratio.bias_error is None else float(ratio.bias_error[0])
         strict = self._strict_mean(self._reports, a) if self._reports else None
         error, marked = float(ratio.standard_error[0]), bool(ratio.bias_not_included[0])
-        return Mean(a, number, error, marked, bias, strict, self.assumption, self.backend)
+        return Mean(a, number, error, marked, bias, strict, self.assumes, self.backend)
 
     def _strict_mean(self, reports: Reports, a: Attribute) -> StrictNumber:
         low, high = buckets(a, np.arange(a.ordered_size))
@@ -369,6 +370,12 @@ class Estimate(Shown, ABC):
         top = np.argsort(-shares, kind="stable")[:3]
         texts = [f"{bucket_label(a, i)} {100 * shares[i]:.1f} %" for i in top]
         return [*texts, *[""] * (3 - len(texts))], None
+
+    @property
+    def assumes(self) -> str:
+        """What the model's intervals rest on, with as many attributes as there are."""
+        several = self.through_pairs and len(self.schema.attributes) > 2
+        return self.assumption + several * ", and attributes depend on one another through their pairs alone"
 
     def attach(self, provenance: Origin) -> Self:
         """This estimate with its provenance, which the driver of a run knows."""

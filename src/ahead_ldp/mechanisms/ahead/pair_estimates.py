@@ -43,10 +43,8 @@ class PairEstimate(Estimate):
     them, joined by maximum entropy (``combine="entropy"``) or by the paper's weighted update.
     """
 
-    assumption: ClassVar[str] = (
-        "people lie about evenly inside the cells that were not divided further, and three and more "
-        "attributes depend on one another through their pairs alone"
-    )
+    assumption: ClassVar[str] = "people lie about evenly inside the cells that were not divided further"
+    through_pairs: ClassVar[bool] = True
     schema: Schema
     trees: Mapping[Pair, Averaged]
     combine: str = "entropy"

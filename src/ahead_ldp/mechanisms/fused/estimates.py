@@ -31,10 +31,8 @@ class FusedEstimate(Estimate):
     claimed to be surer than five people.
     """
 
-    assumption: ClassVar[str] = (
-        "neighbouring values have about equal shares wherever the reports do not show otherwise, and three "
-        "and more attributes depend on one another through their pairs alone"
-    )
+    assumption: ClassVar[str] = "neighbouring values have about equal shares wherever the reports do not show otherwise"
+    through_pairs: ClassVar[bool] = True
     schema: Schema
     model: PairwiseModel
     consistent: bool

@@ -60,10 +60,8 @@ class GridEstimate(BoxEstimate):
     ``bias_not_included`` marks boxes that cut a cell of their grid, and all boxes on more than two attributes.
     """
 
-    assumption: ClassVar[str] = (
-        "people lie evenly inside the cells of the grids, and three and more attributes depend on one "
-        "another through their pairs alone"
-    )
+    assumption: ClassVar[str] = "people lie evenly inside the cells of the grids"
+    through_pairs: ClassVar[bool] = True
     schema: Schema
     grids: tuple[Grid, ...]
     agreements: tuple[Agreement, ...]

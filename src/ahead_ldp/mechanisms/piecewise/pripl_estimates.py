@@ -48,10 +48,8 @@ class PairsEstimate(Estimate):
     cell, and all boxes on more than two attributes.
     """
 
-    assumption: ClassVar[str] = (
-        "shares are even or run along straight lines inside the pieces that were not divided, and three and more "
-        "attributes depend on one another through their pairs alone"
-    )
+    assumption: ClassVar[str] = "shares are even or run along straight lines inside the pieces that were not divided"
+    through_pairs: ClassVar[bool] = True
     schema: Schema
     margins: Mapping[int, Margin]
     pairs: Mapping[tuple[int, int], PairTable]
