@@ -6,12 +6,10 @@ import csv
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-
 from ahead_ldp.cli import inputs
 from ahead_ldp.cli.options import File, argument, option
 from ahead_ldp.cli.printing import Shown, Table
-from ahead_ldp.research.schedules import Schedule
+from ahead_ldp.research import schedules
 
 
 def schedule(
@@ -28,7 +26,7 @@ def schedule(
     Every round is a campaign of its own with fresh noise. What a person spends
     is the sum over the rounds in which their panel answers.
     """
-    made = Schedule.of(rounds, inputs.epsilon(epsilon), panels)
+    made = schedules.Schedule.of(rounds, inputs.epsilon(epsilon), panels)
     if users is not None and users < panels:
         raise ValueError(f"expected at least as many users as panels, got {users}")
     rows, said = made.table(users), made.sentences(users)
@@ -46,7 +44,7 @@ def schedule(
     return Shown(record, [*text, Table("What a member of the panel that answers has spent", head, body)])
 
 
-def _divide(made: Schedule, invite: Path, out: Path) -> list[str]:
+def _divide(made: schedules.Schedule, invite: Path, out: Path) -> list[str]:
     try:
         with open(invite, encoding="utf-8", newline="") as file:
             names = [row[0].strip() for row in csv.reader(file) if row and row[0].strip()]
@@ -54,9 +52,11 @@ def _divide(made: Schedule, invite: Path, out: Path) -> list[str]:
         raise ValueError(f"expected a readable list of names, got {str(invite)!r}: {error}") from None
     if len(names) < made.panels:
         raise ValueError(f"expected at least {made.panels} names in {str(invite)!r}, got {len(names)}")
+    from numpy.random import default_rng  # slow to load, and needed here alone
+
     out.mkdir(parents=True, exist_ok=True)
     written = []
-    for i, members in enumerate(made.divided(names, np.random.default_rng()), start=1):
+    for i, members in enumerate(made.divided(names, default_rng()), start=1):
         path = out / f"panel-{i}.txt"
         path.write_text("".join(f"{name}\n" for name in members), "utf-8")
         written.append(str(path))

@@ -32,7 +32,7 @@ class Schedule:
     panels: int = 1
 
     @classmethod
-    def of(cls, rounds: Sequence[str], epsilon: object, panels: int = 1) -> Schedule:
+    def of(cls, rounds: Sequence[str], epsilon: float | str | Fraction, panels: int = 1) -> Schedule:
         """A schedule, or a refusal of what cannot be one."""
         names = tuple(rounds)
         if not names or len(set(names)) != len(names) or not all(names):

@@ -96,6 +96,7 @@ def test_groups_are_a_caterpillar_plot_and_a_table(service):
     _, found = asked(service, "groups", by="team", what="mean", of="pay")
     low, high = mean.interval()
     assert f"{mean.said(low[0], high[0] - low[0])} to {mean.said(high[0], high[0] - low[0])}" in said(found)
+    assert re.search(r"\d+ to \d+ %", said(asked(service, "groups", by="team", what="share", query="pay >= 8")[1]))
     for wrong, message in [
         ({"by": "team", "what": "share"}, "expected a query"),
         ({"by": "zz", "what": "mean", "of": "pay"}, "zz"),
@@ -118,7 +119,8 @@ def test_weights_start_from_the_peoples_own_shares(service):
     assert set(margins_of(given)["team"]) == {"north", "=south"}
     answer = weigh(service, margins="team,north,1\nteam,=south,1", queries="pay >= 8")
     found = estimate.calibrated({"team": {"north": 1, "=south": 1}}).ask("pay >= 8")
-    assert found.said(found.value, 0.1) in said(answer.text)
+    (low,), (high,) = found.interval()
+    assert f"{100 * found.value:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)" in said(answer.text)
     assert "50.0 %" in answer.text
     for wrong in ("team,north", "team,north,1\nteam,north,2", "", "zz,a,1", "team,north,x"):
         assert "expected" in said(weigh(service, margins=wrong, queries="pay >= 8").text)

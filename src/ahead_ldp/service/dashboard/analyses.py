@@ -49,7 +49,7 @@ class AnalysisPages:
         """One attribute of it, or two."""
         asked = request.query_params
         kind, names = asked.get("kind", ""), (asked.get("first", ""), asked.get("second", ""))
-        makers = {"numbers": found.numbers, "lorenz": found.lorenz, "pair": found.pair}
+        makers: dict[str, Callable[..., Part]] = {"numbers": found.numbers, "lorenz": found.lorenz, "pair": found.pair}
         if kind not in makers:
             raise Problem("not_found")
         words = self._words(request)
@@ -115,7 +115,7 @@ class AnalysisPages:
         rounds, estimate = self._rounds(request), self._estimate(request)
         own = request.path_params["campaign"]
         budget = analyses.budget(self._service, rounds)
-        shown = {"asked": request.query_params, "chosen": [c for c in rounds if c != own]}
+        shown: dict[str, Any] = {"asked": request.query_params, "chosen": [c for c in rounds if c != own]}
         shown |= {"others": self._others(request), "budget": found.budget(budget), "counted": estimate is not None}
         return self._page(request, visitor, "rounds", estimate, ready=True, **shown)
 

@@ -163,8 +163,8 @@ def lorenz_curve(levels: Floats, held: Floats, findings: Findings, label: str) -
     for mark in (0.0, 0.25, 0.5, 0.75, 1.0):
         x, y = at(mark, mark)
         parts.append(f'<line class="grid" x1="{left}" x2="{left + side}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(_text(left - 6, y + 3, f"{100 * mark:.0f} %", "end"))
-        parts.append(_text(x, low + side + 14, f"{100 * mark:.0f} %", "middle"))
+        parts.append(_text(left - 6, y + (3 if mark else -1), f"{100 * mark:.0f} %", "end"))
+        parts.append(_text(x, low + side + 14, f"{100 * mark:.0f} %", "middle" if mark else "start"))
     parts.append(_line([at(0, 0), at(1, 1)], "before line"))
     curve = zip([0.0, *levels.tolist(), 1.0], [0.0, *held.tolist(), 1.0], strict=True)
     parts.append(_line([at(*point) for point in curve], "line"))

@@ -27,6 +27,7 @@ from ahead_ldp.service.dashboard.analysis_charts import (
 from ahead_ldp.service.dashboard.summaries import LEVEL
 
 GROUP_FIELDS = ("by", "bins", "what", "of", "query", "first", "second")
+_COARSE = 0.02  # width of an interval of a share from which on whole percents say enough
 _TENTHS = np.arange(1, 10) / 10
 _QUARTERS = (0.25, 0.5, 0.75)
 _RELATED = {
@@ -57,14 +58,24 @@ def example(attributes: Sequence[Attribute]) -> str:
 
 def between(findings: Findings, i: int, together: bool = False) -> str:
     """One interval, as people read it."""
-    low, high = (side[i] for side in findings.interval(LEVEL, together))
-    return f"{findings.said(low, high - low)} to {findings.said(high, high - low)}"
+    low, high = (float(side[i]) for side in findings.interval(LEVEL, together))
+    first, last = _said(findings, low, high - low), _said(findings, high, high - low)
+    return f"{first.removesuffix(' %')} to {last}"
 
 
 def value(findings: Findings, i: int) -> str:
     """One number, in as many digits as its interval bears."""
-    low, high = (side[i] for side in findings.interval(LEVEL))
-    return findings.said(findings.values[i], high - low)
+    low, high = (float(side[i]) for side in findings.interval(LEVEL))
+    return _said(findings, float(findings.values[i]), high - low)
+
+
+def _said(findings: Findings, number: float, width: float) -> str:
+    """A number as people read it; shares in as many digits as the interval bears."""
+    if findings.is_share:
+        places = 0 if width >= _COARSE else 1 if width >= _COARSE / 10 else 2
+        return f"{round(100 * number, places) + 0.0:.{places}f} %"
+    said = findings.said(number, width)
+    return f"−{said[1:]}" if said.startswith("-") else said
 
 
 def table(findings: Findings, caption: str, names: Sequence[str] = ()) -> Part:
