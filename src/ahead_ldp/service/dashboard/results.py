@@ -123,7 +123,7 @@ class ResultPages:
             shown["pieces"]["distribution"] = self._kept(estimate)[name, piece]
         only = "distribution" if piece == "fine" else piece
         base = base or f"/campaigns/{campaign}"
-        about = {"a": shown, "only": only, "rehearsal": self._truth}
+        about: dict[str, Any] = {"a": shown, "only": only, "rehearsal": self._truth}
         return render(request, "attribute.html", visitor, campaign=campaign, base=base, **about)
 
     def _kept(self, estimate: Estimate) -> dict[tuple[str, str], Any]:
