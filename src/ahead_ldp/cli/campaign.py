@@ -9,21 +9,20 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from ahead_ldp import device
-from ahead_ldp.cli import printing
-from ahead_ldp.cli.options import Intervals, Queries, Text, argument, flag, group, option
+from ahead_ldp.cli import printing, rehearsing
+from ahead_ldp.cli.options import Intervals, Queries, Text, Texts, argument, flag, group, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
-from ahead_ldp.cli.rehearse import rehearse
-from ahead_ldp.cli.remote import Remote, problem_text
+from ahead_ldp.cli.remote import Remote, find, problem_text
 from ahead_ldp.cli.survey import ask_survey, survey_text
 from ahead_ldp.engines import campaigns, layout
 from ahead_ldp.protocol import session as sessions
 from ahead_ldp.service.campaigns import export as exports
 from ahead_ldp.service.campaigns import survey as surveys
+from ahead_ldp.service.server import embedded
 
 Name = Annotated[str, argument("CAMPAIGN", "Name of the campaign, or its digest, or the beginning of it.")]
 Wave = Annotated[int | None, option("--wave", "N", "Number of the wave; left out, the latest.")]
 _WAIT = "?wait=60"
-_DIGEST, _SHORTEST = 64, 4  # digits of a digest, and the fewest of a beginning
 
 
 def create(file: Annotated[Path, argument("FILE", "The campaign as .toml.")], *, remote: Remote) -> Shown:
@@ -68,6 +67,25 @@ def new(
         keep.write_text(survey_text(asked), "utf-8")
     created = remote.post("/campaigns", surveys.survey_draft(asked))
     return Shown(created, [created["campaign"]])
+
+
+def rehearse(
+    what: Annotated[
+        Text, argument("[WHAT]", "A survey or campaign as .toml, a record as .json, or a server's campaign.")
+    ] = None,
+    *,
+    people: Annotated[int | None, option("--people", "N", "How many answer; left out, as many as expected.")] = None,
+    asked: Annotated[Texts, option("--ask", "QUERY", 'Such as "pay > 50k"; repeat for more.')] = None,
+    seed: Annotated[int | None, option("--seed", "S", "The same synthetic people again; their noise is new.")] = None,
+    keep: Annotated[bool, flag("--keep", "Show the page of results in a browser until Ctrl-C.")] = False,
+    remote: Remote,
+) -> Shown:
+    """Let synthetic people answer a copy of a campaign, and print the answers beside the truth.
+
+    The copy is marked as a rehearsal. It runs on a server, store and keys of
+    its own, and is deleted at the end. Left out, WHAT is asked for here.
+    """
+    return rehearsing.show(rehearsing.terms_of(what, remote), embedded.stage, people, seed, asked or [], keep)
 
 
 def list_(*, remote: Remote) -> Shown:
@@ -229,24 +247,6 @@ def _write(path: Path, data: bytes, end: bytes = b"\n") -> None:
 
 def _at(remote: Remote, name: str) -> str:
     return f"/campaigns/{find(remote, name)}"
-
-
-def find(remote: Remote, name: str) -> str:
-    """The digest of a campaign by itself, by its beginning, or by the campaign's short name."""
-    if len(name) == _DIGEST and set(name) <= set("0123456789abcdef"):
-        return name
-    known = remote.get("/campaigns")
-    found = [c for c in known if c.get("name") == name]
-    found = found or [c for c in known if len(name) >= _SHORTEST and c["campaign"].startswith(name)]
-    if len(found) == 1:
-        return str(found[0]["campaign"])
-    if not found:
-        raise ValueError(
-            f"expected the name of a campaign, its digest, or at least {_SHORTEST} digits of it, got {name!r}: "
-            "see `ahead campaign list`"
-        )
-    listed = ", ".join(f"{c['name']} ({c['campaign'][:16]})" for c in found)
-    raise ValueError(f"expected the name of one campaign, got {name!r}, which may be {listed}")
 
 
 def _wave_at(remote: Remote, name: str, wave: int | None) -> str:

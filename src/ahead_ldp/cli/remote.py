@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from ahead_ldp.cli.options import option
 
 _TIMEOUT_S = 120
+_DIGEST, _SHORTEST = 64, 4  # digits of a digest, and the fewest of a beginning
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,24 @@ class Remote:
             raise ValueError(_spoken(refused.code, refused.read())) from None
         except (error.URLError, TimeoutError) as failed:
             raise ValueError(f"the server cannot be reached: {getattr(failed, 'reason', failed)}") from None
+
+
+def find(remote: Remote, name: str) -> str:
+    """The digest of a campaign by itself, by its beginning, or by the campaign's short name."""
+    if len(name) == _DIGEST and set(name) <= set("0123456789abcdef"):
+        return name
+    known = remote.get("/campaigns")
+    found = [c for c in known if c.get("name") == name]
+    found = found or [c for c in known if len(name) >= _SHORTEST and c["campaign"].startswith(name)]
+    if len(found) == 1:
+        return str(found[0]["campaign"])
+    if not found:
+        raise ValueError(
+            f"expected the name of a campaign, its digest, or at least {_SHORTEST} digits of it, got {name!r}: "
+            "see `ahead campaign list`"
+        )
+    listed = ", ".join(f"{c['name']} ({c['campaign'][:16]})" for c in found)
+    raise ValueError(f"expected the name of one campaign, got {name!r}, which may be {listed}")
 
 
 def problem_text(problem: dict[str, Any]) -> str:

@@ -20,6 +20,12 @@ def test_a_panel_member_is_told_when_to_come_back_and_answers_in_the_second_wave
     first, second = some_of_both_groups(site, window, name)
     second.get_by_text("please come back after that").wait_for()
     assert second.locator("input").count() == 0
+    with second.expect_download() as found:
+        second.get_by_role("link", name="Add it to my calendar").click()
+    entry = found.value.path().read_text("utf-8")
+    assert "SUMMARY:Travel to work" in entry
+    groups = [group["id"] for group in json.loads(site.remote().read(f"/campaigns/{name}"))["groups"]]
+    assert not any(f":{group}" in entry or f" {group}" in entry for group in groups)
     answer(first, "2")
     first.get_by_text("you need not come back").wait_for()
     site.answers(name, 1, PEOPLE)
@@ -83,9 +89,12 @@ def test_an_invited_person_answers_with_a_token_once(invited, office, window):
     name, secret = site.campaign(token=office.token_record), office.roster.enrol(1)[0]
     view = window()
     page = view.page()
-    policy = page.goto(f"{site.url}/c/{name}").headers["content-security-policy"]
+    policy = page.goto(f"{site.url}/c/{name[:32]}#{secret}").headers["content-security-policy"]
     assert f"connect-src 'self' {issuer};" in policy  # one other host, and for this page only
     assert issuer not in page.request.get(f"{site.url}/login").headers["content-security-policy"]
+    page.get_by_label("Invitation code").wait_for()
+    assert page.get_by_label("Invitation code").input_value() == secret  # as a link of a mail merge brings it
+    assert "#" not in page.evaluate("location.href")
     enter(page, "not-a-known-secret-at-all")
     page.get_by_text("This code is unknown, or it was used before.").wait_for()
     enter(page, secret)
@@ -94,7 +103,7 @@ def test_an_invited_person_answers_with_a_token_once(invited, office, window):
     assert reports(site, name) == 1
     assert office.roster.count() == (1, 1)
     assert secret not in stored(page)
-    assert not any(secret in url for url in view.requests)
+    assert not any(secret in url.partition("#")[0] for url in view.requests)  # what is behind the # is not sent
     assert all(url.startswith((site.url, issuer, "data:")) for url in view.requests)
     other = window().page()  # the same code on another device
     other.goto(f"{site.url}/c/{name}")
@@ -135,6 +144,22 @@ def test_a_crash_between_issuer_and_device_costs_no_token(invited, office, windo
     answer(page)
     page.get_by_text("Thank you.").wait_for()
     assert reports(site, name) == 1
+
+
+def test_another_campaign_than_the_link_says_is_refused(site, window):
+    """The page knows the link, whatever the server puts into it."""
+    asked, other = site.campaign(), site.campaign(title="For you alone")
+    page = window().page()
+
+    def swap(route):
+        shown = route.fetch()
+        route.fulfill(response=shown, body=shown.text().replace(asked, other))
+
+    page.route("**/c/*", swap)
+    page.goto(f"{site.url}/c/{asked[:32]}")
+    page.get_by_text("the link belongs to another campaign").wait_for()
+    page.goto(f"{site.url}/c/{other[:32]}")
+    page.locator("#consent").wait_for()
 
 
 def test_without_an_issuer_the_page_says_what_to_do(site, window, tmp_path):

@@ -94,10 +94,10 @@ def test_from_signing_in_to_a_true_answer(site, window, axe):  # noqa: F811
 def test_the_page_that_the_command_shows(window):
     texts = {"title": "Ages", "purpose": "a test", "controller": "Example", "contact": "a@example.org"}
     more = {"schema": ["age=integer,18,81", "town=nominal,A|B|C"], "epsilon": "3", "minimum": 20, "users": 800}
-    with Rehearsal(draft({**texts, **more, "created": "2026-11-16"}), seed=2) as tried:
+    with Rehearsal(draft({**texts, **more, "created": "2026-11-16"}), embedded.stage, seed=2) as tried:
         run_apart(tried.run)
         pages, path = rehearsal_pages(tried)
-        with embedded.start(tried.store, tried.settings, rehearsing=True) as server:
+        with embedded.stage(tried.store) as server:
             server.app.pages = pages
             page = window(768).page()
             page.goto(f"{server.url}{path}")  # without signing in: nobody is in there

@@ -30,7 +30,7 @@ def terms(**changes):
 
 @pytest.fixture(scope="module")
 def rehearsed():
-    with Rehearsal(terms(), seed=1) as made:
+    with Rehearsal(terms(), embedded.stage, seed=1) as made:
         made.report, made.folder, made.said = None, made.store.path.parent, []
         made.report = made.run(lambda *now: made.said.append(now))
         yield made
@@ -75,7 +75,7 @@ def test_fewer_people_than_expected_are_spread_anew():
     with pytest.raises(TooFewPeople, match="What would do"):
         copy_of(terms(), 10)
     with pytest.raises(ValueError, match="expected 1 to 20,000 people"):
-        Rehearsal(terms(), 10**6)
+        Rehearsal(terms(), embedded.stage, 10**6)
 
 
 def test_a_mark_that_is_not_true_is_refused():
@@ -87,7 +87,8 @@ def test_a_mark_that_is_not_true_is_refused():
 
 def test_no_collector_takes_its_record_tokens_reports_or_store(rehearsed, tmp_path, capsys):
     copy = rehearsed.terms.campaign
-    token = rehearsed.service.add_token("operator", "mine")
+    with embedded.stage(rehearsed.store) as stage:
+        token = stage.service.add_token("operator", "mine")
     with bench(tmp_path) as real:
         refused = real.call("POST", "/campaigns/records", json=copy.record)
         assert (refused.status_code, problem(refused)) == (422, "invalid_campaign")
@@ -123,7 +124,7 @@ def test_no_device_of_a_person_answers_it(rehearsed):
 
 
 def test_the_folder_goes_with_the_rehearsal():
-    with Rehearsal(terms(), seed=1) as made:
+    with Rehearsal(terms(), embedded.stage, seed=1) as made:
         folder = made.store.path.parent
         assert os.stat(folder).st_mode & 0o077 == 0
     assert not folder.exists()

@@ -103,10 +103,8 @@ def distribution(
             look = name.replace("band", "whisker")
             parts.append(f'<line class="{look}" x1="{middle}" x2="{middle}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>')
         if true is not None:
-            high = f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(float(true[i]) / top, 1.0):.1f}"
-            parts.append(
-                f'<line class="truth" x1="{x[i] + gap:.1f}" x2="{x[i + 1] - gap:.1f}" y1="{high}" y2="{high}"/>'
-            )
+            y = f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(float(true[i]) / top, 1.0):.1f}"
+            parts.append(f'<line class="truth" x1="{x[i] + gap:.1f}" x2="{x[i + 1] - gap:.1f}" y1="{y}" y2="{y}"/>')
     label = f"Distribution of {attribute.name}: share of people, with 95 % intervals"
     return _chart(
         attribute, label, parts, _percent_ticks(marks), words=words, up=f"share of people{_per(attribute, bins, words)}"
@@ -318,7 +316,7 @@ def _shown(estimate: Estimate, attribute: Attribute) -> Ints:
 
 
 def _one_each(estimate: Estimate, attribute: Attribute, shown: Ints) -> Workload:
-    return slices(estimate.schema, attribute.name, shown.astype(float), shown + 1.0)
+    return slices(estimate.schema, attribute.name, shown.astype(np.float64), (shown + 1).astype(np.float64))
 
 
 def _names(attribute: Attribute, words: Wording | None) -> list[str]:

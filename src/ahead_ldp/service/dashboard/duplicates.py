@@ -65,11 +65,12 @@ def _question(attribute: Record, words: Mapping[str, Any]) -> dict[str, str]:
 def _range(attribute: Record) -> dict[str, str]:
     if attribute["kind"] == "date":
         first, last = (_FIRST_DAY + dt.timedelta(days=int(attribute[end])) for end in ("lo", "hi"))
-        step = (last - first).days // len(attribute["edges"]) if attribute["edges"] else 1
-        return {"from": str(first), "to": str(last), "step": str(step)}
+        days = (last - first).days // len(attribute["edges"]) if attribute["edges"] else 1
+        return {"from": str(first), "to": str(last), "step": str(days)}
     low, high = (_plain(attribute[end]) for end in ("lo", "hi"))
-    step = Decimal(str(attribute["edges"][0])) - Decimal(str(attribute["lo"])) if attribute["edges"] else None
-    if step is None:
+    if attribute["edges"]:
+        step = Decimal(str(attribute["edges"][0])) - Decimal(str(attribute["lo"]))
+    else:
         step = Decimal(1) if attribute["kind"] == "integer" else Decimal(high) - Decimal(low)
     return {"from": low, "to": high, "step": _plain(step)}
 

@@ -43,7 +43,7 @@ def make_pages(service: Service) -> Starlette:
         """A page for those who have logged in; a form is sent to it."""
         return Route(path, guarded(service, page, operator=operator, form=form), methods=["POST" if form else "GET"])
 
-    rehearsals = RehearsalPages(service)
+    rehearsals = RehearsalPages(ResultPages, service)
     service.at_end.append(rehearsals.close)
     tried = "/rehearsals/{rehearsal:str}"
     one, shared = "/campaigns/{campaign:str}", "/shared/{campaign:str}/{secret:str}"
@@ -102,7 +102,7 @@ def _rehearsed(pages: RehearsalPages) -> list[tuple[str, Any, bool]]:
 
 def rehearsal_pages(rehearsal: Rehearsal) -> tuple[Starlette, str]:
     """The pages of one rehearsal that has ended, for whoever has the path, which cannot be guessed; and this path."""
-    pages, stage = RehearsalPages(), Stage.of(rehearsal)
+    pages, stage = RehearsalPages(ResultPages), Stage.of(rehearsal, ResultPages)
     stage.done = True
     pages.add(stage)
     routes: list[Any] = [

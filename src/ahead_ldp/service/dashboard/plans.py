@@ -47,9 +47,10 @@ def plan(form: Mapping[str, str]) -> dict[str, Any]:
         said.append(f"So a true 40 % would be shown as {40 - points:.1f} % to {40 + points:.1f} %.")
     else:
         said.append("That is too rough to be of use: expect more people, ask fewer questions, or give up some privacy.")
-    rounds = ", ".join(f"{people:,.0f}" for people in spread.wave_people)
-    if len(spread.waves) > 1:
-        said.append(f"They are asked in {len(spread.waves)} rounds, of about {rounds} people.")
+    rounds = [f"{people:,.0f}" for people in spread.wave_people]
+    if len(rounds) > 1:
+        sizes = f"{rounds[0]} people each" if len(set(rounds)) == 1 else f"{', '.join(rounds)} people"
+        said.append(f"They are asked in {len(rounds)} rounds, of about {sizes}.")
     said.append(
         f"If only 80 % of them come, every group still has its {minimum:,} answers with a chance of "
         f"{int(1000 * spread.chance) / 10:g} % or more."

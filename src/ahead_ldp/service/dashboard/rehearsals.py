@@ -16,14 +16,16 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from ahead_ldp.service.campaigns.campaign import Terms
 from ahead_ldp.service.campaigns.logs import LOGGER
+from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import drafts
 from ahead_ldp.service.dashboard.rendering import render
-from ahead_ldp.service.dashboard.results import ResultPages
+from ahead_ldp.service.rehearsal.people import Truth
 from ahead_ldp.service.rehearsal.rehearsal import Rehearsal
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
 
+Results = Callable[[Campaigns, Truth], Any]  # makes the pages of the results
 _KEPT = 3  # rehearsals whose results can be looked at; the oldest makes room
 _FAILED = "The rehearsal could not be run. The log of the server says why."
 
@@ -34,16 +36,16 @@ class Stage:
 
     name: str
     rehearsal: Rehearsal
-    results: ResultPages
+    results: Any
     said: str = "The made-up people are on their way."
     wrong: str = ""
     done: bool = False
     ended: bool = False  # by the server's end, or by newer ones
 
     @classmethod
-    def of(cls, rehearsal: Rehearsal) -> Stage:
+    def of(cls, rehearsal: Rehearsal, results: Results) -> Stage:
         """The stage of a rehearsal that was entered."""
-        return cls(secrets.token_hex(16), rehearsal, ResultPages(rehearsal.service, rehearsal))
+        return cls(secrets.token_hex(16), rehearsal, results(rehearsal.service, rehearsal.truth))
 
     def run(self) -> None:
         """Let everybody answer. What goes wrong is said on the page, without a trace."""
@@ -68,9 +70,10 @@ class Stage:
 class RehearsalPages:
     """Starts rehearsals, one at a time, and shows what they lead to."""
 
-    def __init__(self, service: Service | None = None) -> None:
+    def __init__(self, results: Results, service: Service | None = None) -> None:
         """Without a service there are only those that were put on (``add``)."""
-        self._service, self._stages, self._lock = service, dict[str, Stage](), threading.Lock()
+        self._service, self._results = service, results
+        self._stages, self._lock = dict[str, Stage](), threading.Lock()
 
     def add(self, stage: Stage) -> None:
         """A rehearsal that is shown here; the oldest makes room for it. Only one is answered at a time."""
@@ -106,7 +109,9 @@ class RehearsalPages:
             return render(request, "error.html", visitor, 422, message=f"This cannot be rehearsed: {error}")
 
     def _begun(self, terms: Terms) -> Response:
-        stage = Stage.of(Rehearsal(terms).__enter__())
+        if self._service is None or self._service.stage is None:
+            raise Problem("not_found", "there are no rehearsals here")
+        stage = Stage.of(Rehearsal(terms, self._service.stage).__enter__(), self._results)
         try:
             self.add(stage)
         except Problem:
@@ -120,8 +125,9 @@ class RehearsalPages:
         stage = self._stage(request)
         base = f"/rehearsals/{stage.name}"
         if not stage.done or stage.wrong:
-            return render(request, "rehearsal.html", visitor, stage=stage, base=base, rehearsal=stage.rehearsal)
-        return stage.results.page(request, visitor, campaign=stage.rehearsal.campaign, base=base)
+            return render(request, "rehearsal.html", visitor, stage=stage, base=base, rehearsal=stage.rehearsal.truth)
+        found: Response = stage.results.page(request, visitor, campaign=stage.rehearsal.campaign, base=base)
+        return found
 
     def live(self, request: Request, visitor: Visitor | None) -> Response:
         """How far it is, for the script of the page."""

@@ -21,14 +21,13 @@ from ahead_ldp.plots.report import report_page
 from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.schema.queries import Either, Query, parse_query
 from ahead_ldp.schema.units import borders
+from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
 from ahead_ldp.service.dashboard import charts, comparisons, files, summaries
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.rehearsal.people import Truth
-from ahead_ldp.service.rehearsal.rehearsal import Rehearsal
 from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
-from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
 
 _SHOWN_AT_ONCE = 2  # attributes with their pictures; those of the others are made when they are looked at
@@ -43,10 +42,9 @@ PICKED_NOTE = "Picked by looking: the interval is simultaneous, it holds for all
 class ResultPages:
     """Pages over a service; each method is an endpoint."""
 
-    def __init__(self, service: Service, rehearsal: Rehearsal | None = None) -> None:
-        """All of them ask the same service; that of a rehearsal shows the truth beside every answer."""
-        self._service, self._rehearsal = service, rehearsal
-        self._truth = None if rehearsal is None else rehearsal.truth
+    def __init__(self, service: Campaigns, truth: Truth | None = None) -> None:
+        """All of them ask the same service; those of a rehearsal show the truth beside every answer."""
+        self._service, self._truth = service, truth
         self._pieces: WeakKeyDictionary[Estimate, dict[tuple[str, str], Any]] = WeakKeyDictionary()
 
     def page(self, request: Request, visitor: Visitor | None, campaign: str = "", base: str = "") -> Response:
@@ -62,7 +60,7 @@ class ResultPages:
             record = self._service.directory.terms(campaign).campaign.record
             state = self._service.state(campaign)["state"]
             shown = {"record": record, "attributes": None, "state": state}
-        shown["rehearsal"] = self._rehearsal
+        shown["rehearsal"] = self._truth
         return render(request, "results.html", visitor, campaign=campaign, base=base, **shown)
 
     def _shown(self, campaign: str, wanted: Sequence[str]) -> dict[str, Any]:
@@ -125,7 +123,7 @@ class ResultPages:
             shown["pieces"]["distribution"] = self._kept(estimate)[name, piece]
         only = "distribution" if piece == "fine" else piece
         base = base or f"/campaigns/{campaign}"
-        about = {"a": shown, "only": only, "rehearsal": self._rehearsal}
+        about: dict[str, Any] = {"a": shown, "only": only, "rehearsal": self._truth}
         return render(request, "attribute.html", visitor, campaign=campaign, base=base, **about)
 
     def _kept(self, estimate: Estimate) -> dict[tuple[str, str], Any]:

@@ -104,7 +104,7 @@ def _next_step(progress: Mapping[str, Any], needed: int, closing: str) -> str:
         )
         return f"There is enough for this round. {close}"
     return {
-        "draft": "Look at the questions once more, as people will see them. Then open the campaign.",
+        "draft": "Try it with made-up people, and look at the results. Then open the campaign.",
         "review": "Look at the results so far. Then open the next round, or finish here.",
         "finished": "Read the results, and show them to others.",
         "void": "There is nothing to do. The answers were deleted.",

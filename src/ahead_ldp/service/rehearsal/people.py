@@ -49,6 +49,11 @@ class Truth:
     schema: Schema
     codes: Ints  # (people, attributes)
 
+    @property
+    def people(self) -> int:
+        """How many they are."""
+        return len(self.codes)
+
     def shares(self, workload: Workload) -> Floats:
         """The share of the people in each query."""
         return true_answers_from_records(workload, self.codes)

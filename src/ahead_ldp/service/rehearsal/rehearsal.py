@@ -10,12 +10,13 @@ import json
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
 from ahead_ldp.device.campaign import Campaign
 from ahead_ldp.service.campaigns.campaign import Terms
+from ahead_ldp.service.campaigns.operations import Campaigns, system_clock
 from ahead_ldp.service.client.crowd import Crowd, Visits
 from ahead_ldp.service.client.fleet import FleetReport, run_fleet_async
 from ahead_ldp.service.client.policy import OwnerPolicy
@@ -23,10 +24,8 @@ from ahead_ldp.service.client.transport import as_transport
 from ahead_ldp.service.client.views import fetch_campaign
 from ahead_ldp.service.rehearsal.copies import MOST_PEOPLE, copy_of, people_of
 from ahead_ldp.service.rehearsal.people import Truth, synthetic_people
-from ahead_ldp.service.server import embedded
-from ahead_ldp.service.server.config import NO_RATES, Settings
-from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.store import open_store
+from ahead_ldp.service.store.interface import Store
 from ahead_ldp.service.store.rows import JobState
 
 _BATCH, _CONNECTIONS = 100, 4
@@ -34,18 +33,33 @@ _WAIT_S = 60.0
 Progress = Callable[[int, int, int], None]  # rounds counted, rounds in all, answers so far
 
 
+class Served(Protocol):
+    """A running server."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+
+    @property
+    def service(self) -> Campaigns:
+        """What runs behind its routes."""
+
+
+Serve = Callable[[Store], AbstractContextManager[Served]]  # starts a server that takes rehearsals, and nothing else
+
+
 class Rehearsal(AbstractContextManager["Rehearsal"]):
     """A campaign tried out before anybody is asked. Use it as a context: its end deletes everything."""
 
-    def __init__(self, terms: Terms, people: int | None = None, seed: int | None = None) -> None:
+    def __init__(self, terms: Terms, serve: Serve, people: int | None = None, seed: int | None = None) -> None:
         """Make the copy and the people; a ``ValueError`` if a campaign of so many people could not end."""
+        self._serve = serve
         count = people_of(terms) if people is None else people
         if not 1 <= count <= MOST_PEOPLE:
             raise ValueError(f"expected 1 to {MOST_PEOPLE:,} people of a rehearsal, got {count:,}")
         self.original = terms
         self.terms, self.spread = copy_of(terms, count)
         self.truth = Truth(terms.schema, synthetic_people(terms.schema, count, np.random.default_rng(seed)))
-        self.settings = Settings(port=0, closer_interval_s=0.1, log_level="warning", **NO_RATES)
         self._stack = ExitStack()
 
     @property
@@ -69,7 +83,7 @@ class Rehearsal(AbstractContextManager["Rehearsal"]):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ahead-rehearsal-"))
             opened = open_store(f"{folder}/rehearsal.db", keys=f"{folder}/keys")
             self.store = stack.enter_context(closing(opened))
-            self.service = Service(self.store, self.settings, rehearsing=True)  # for who looks at the results
+            self.service = Campaigns(self.store, system_clock, 0, rehearsing=True)  # for who looks at the results
             self._stack = stack.pop_all()
         return self
 
@@ -79,10 +93,10 @@ class Rehearsal(AbstractContextManager["Rehearsal"]):
 
     def run(self, progress: Progress | None = None) -> FleetReport:
         """Everybody answers, round after round, until the copy is finished. The server is gone afterwards."""
-        with embedded.start(self.store, self.settings, rehearsing=True) as server:
+        with self._serve(self.store) as server:
             return self._answered(server, progress)
 
-    def _answered(self, server: embedded.Embedded, progress: Progress | None) -> FleetReport:
+    def _answered(self, server: Served, progress: Progress | None) -> FleetReport:
         service, answers = server.service, 0
         service.create(self.terms)
         service.open(self.campaign)
@@ -102,7 +116,7 @@ class Rehearsal(AbstractContextManager["Rehearsal"]):
         return run_fleet_async(server.url, crowd, visits, close, batch=_BATCH, connections=_CONNECTIONS)
 
 
-def _counted(service: Service, copy: Campaign, number: int) -> None:
+def _counted(service: Campaigns, copy: Campaign, number: int) -> None:
     job = service.ended_job(service.close_wave(copy.digest, number), _WAIT_S)
     if job.state is not JobState.DONE:
         said = json.loads(job.result or b"{}")

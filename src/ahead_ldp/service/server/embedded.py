@@ -33,6 +33,7 @@ def make_server(app: Application, settings: Settings, announce: Callable[[int], 
         announce=announce,
     )
     app.watch(server)
+    app.service.stage = stage
     return server
 
 
@@ -61,6 +62,12 @@ class Embedded(AbstractContextManager["Embedded"]):
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+
+def stage(store: Store) -> Embedded:
+    """A server for a rehearsal, on a free port of this machine: it takes rehearsals, and nothing else."""
+    settings = Settings(port=0, closer_interval_s=0.1, log_level="warning", **NO_RATES)
+    return start(store, settings, rehearsing=True)
 
 
 def start(

@@ -31,6 +31,7 @@ class Service(Campaigns):
         """Put the parts together."""
         super().__init__(store, clock, settings.max_cells, rehearsing)
         self.settings, self.metrics, self.turns = settings, Metrics(), Turns()
+        self.stage: Callable[[Store], Any] | None = None  # starts a server for a rehearsal, where there can be one
         self.at_end: list[Callable[[], None]] = []  # what else stops with the server
         self._probing, self._probed = Lock(), (-1, 0)  # when the store was last tried, and its epoch then
 

@@ -9,12 +9,11 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from ahead_ldp.cli import printing
-from ahead_ldp.cli.options import Text, Texts, argument, flag, option
 from ahead_ldp.cli.printing import Shown, Table, between, percent
-from ahead_ldp.cli.remote import Remote
+from ahead_ldp.cli.remote import Remote, find
 from ahead_ldp.cli.survey import ask_survey
 from ahead_ldp.device import campaign as records
 from ahead_ldp.service.campaigns import campaign as campaigns
@@ -22,49 +21,33 @@ from ahead_ldp.service.campaigns import logs
 from ahead_ldp.service.campaigns import survey as surveys
 from ahead_ldp.service.dashboard import pages, results
 from ahead_ldp.service.rehearsal import rehearsal as rehearsals
-from ahead_ldp.service.server import embedded
-
-What = Annotated[Text, argument("[WHAT]", "A survey or campaign as .toml, a record as .json, or a server's campaign.")]
 
 
-def rehearse(
-    what: What = None,
-    *,
-    people: Annotated[int | None, option("--people", "N", "How many answer; left out, as many as expected.")] = None,
-    asked: Annotated[Texts, option("--ask", "QUERY", 'Such as "pay > 50k"; repeat for more.')] = None,
-    seed: Annotated[int | None, option("--seed", "S", "The same synthetic people again; their noise is new.")] = None,
-    keep: Annotated[bool, flag("--keep", "Show the page of results in a browser until Ctrl-C.")] = False,
-    remote: Remote,
+def show(
+    terms: campaigns.Terms, serve: Any, people: int | None, seed: int | None, asked: list[str], keep: bool
 ) -> Shown:
-    """Let synthetic people answer a copy of a campaign, and print the answers beside the truth.
-
-    The copy is marked as a rehearsal. It runs on a server, store and keys of
-    its own, and is deleted at the end. Left out, WHAT is asked for here.
-    """
-    terms = _terms(what, remote)
+    """Rehearse a campaign on a server that ``serve`` starts, and what is to be shown of it."""
     logs.LOGGER.setLevel("WARNING")
-    with rehearsals.Rehearsal(terms, people, seed) as tried:
+    with rehearsals.Rehearsal(terms, serve, people, seed) as tried:
         printing.note(f"Rehearsal of {terms.campaign.record['title']!r}: {tried.people:,} synthetic people answer.")
         report = tried.run(_say)
         printing.note(f"{report}\n")
-        answers = _answers(tried, asked or [])
+        answers = _answers(tried, asked)
         about = {"rehearsal": True, "campaign": tried.campaign, "people": tried.people, "rounds": tried.rounds}
         shown = Shown({**about, "queries": answers}, list(_text(tried, answers)))
         if not keep:
             return shown
         print(*shown.text, sep="\n")
-        _show(tried)
+        _show(tried, serve)
         return Shown(shown.record, [])
 
 
-def _terms(what: str | None, remote: Remote) -> campaigns.Terms:
+def terms_of(what: str | None, remote: Remote) -> campaigns.Terms:
     """What is rehearsed: a file, a campaign of the server, or what somebody answers now."""
     if what is None:
         return _drafted(surveys.survey_draft(ask_survey(input)))
     path = Path(what)
     if path.suffix not in (".toml", ".json") and not path.exists():
-        from ahead_ldp.cli.campaign import find  # which lists this command
-
         return campaigns.Terms.of(records.Campaign.from_bytes(remote.read(f"/campaigns/{find(remote, what)}")))
     try:
         given = (json.loads if path.suffix == ".json" else tomllib.loads)(path.read_text("utf-8"))
@@ -106,10 +89,10 @@ def _answers(tried: rehearsals.Rehearsal, asked: list[str]) -> list[dict[str, An
     return [{**found, "truth": true} for found, true in zip(estimate.ask(*asked).records(), truth, strict=True)]
 
 
-def _show(tried: rehearsals.Rehearsal) -> None:
+def _show(tried: rehearsals.Rehearsal, serve: Any) -> None:
     """The page of results, for as long as somebody looks at it."""
     site, path = pages.rehearsal_pages(tried)
-    with embedded.start(tried.store, tried.settings, rehearsing=True) as server, suppress(KeyboardInterrupt):
+    with serve(tried.store) as server, suppress(KeyboardInterrupt):
         server.app.pages = site
         print(f"\nThe page of results: {server.url}{path}\nCtrl-C ends it and deletes the rehearsal.", flush=True)
         _stay(f"{server.url}{path}")
