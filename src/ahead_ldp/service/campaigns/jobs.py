@@ -185,6 +185,8 @@ class Jobs:
             return
         if self.store.document(campaign.digest, 0, _RETENTION) is None:
             body = audit_event("reports_deleted", campaign.digest)
+            if self.closer.counter is not None:
+                self.closer.counter.forget(campaign.digest)
             try:
                 count = self.store.delete_reports(campaign.digest, self.clock(), body)
             except StoreUnavailable:  # a key that cannot be removed, say: again in the next round, after the others

@@ -36,7 +36,9 @@ class Application:
         self.service, self.control, self.pages = service, control, pages
         self.headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
         settings, store, clock = service.settings, service.store, service.clock
-        closer = Closer(store, service.directory.terms, clock, settings.hold_z, settings.max_cells)
+        closer = Closer(
+            store, service.directory.terms, clock, settings.hold_z, settings.max_cells, settings.large_counter()
+        )
         told = notify.channels(
             settings, lambda name: str(service.directory.terms(name).campaign.record["title"]), clock
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shlex
+import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from ahead_ldp.service.campaigns.elsewhere import Counter
 from ahead_ldp.service.edge.limits import Limits
 from ahead_ldp.service.edge.proxies import Proxies
 from ahead_ldp.service.server.cors import parse_origins
@@ -20,7 +23,19 @@ PREFIX = "AHEAD_"
 # For demos and tests, where all requests come from one machine.
 NO_RATES: dict[str, Any] = {"rate_per_s": 0.0}
 
-_UNSAID = ("store", "host", "port", "webhook", "webhook_key", "smtp", "smtp_password", "mail_from", "mail_to")
+_UNSAID = (
+    "store",
+    "host",
+    "port",
+    "counter",
+    "counter_folder",
+    "webhook",
+    "webhook_key",
+    "smtp",
+    "smtp_password",
+    "mail_from",
+    "mail_to",
+)
 
 
 def _setting(default: Any, text: str) -> Any:
@@ -54,6 +69,11 @@ class Settings:
     issuer: str = _setting("", "address of the issuer that the participant's page asks for tokens")
     closer_interval_s: float = _setting(1.0, "how often waves are looked at for closing; 0 is never")
     lease_s: int = _setting(60, "how long a process that closes a wave is trusted to be alive")
+    counter: str = _setting("", "command that counts large waves, like `ahead tally --no-dedup --verify --json`")
+    counter_folder: str = _setting(
+        "", "where it finds them: outside every backup; the system's place if nothing is said"
+    )
+    counter_reports: int = _setting(10_000_000, "reports of a wave that is large")
     hold_z: float = _setting(6.0, "a screen beyond this many standard deviations holds the wave")
     shutdown_s: float = _setting(10.0, "how long a stopping server finishes what was begun")
     log_level: str = _setting("info", "debug, info, warning or error")
@@ -68,7 +88,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming the setting."""
-        for name in ("max_batch", "max_cells", "queue_reports", "rate_burst", "lease_s"):
+        for name in ("max_batch", "max_cells", "queue_reports", "rate_burst", "lease_s", "counter_reports"):
             if getattr(self, name) < 1:
                 raise ValueError(f"expected {name} >= 1, got {getattr(self, name)}")
         for name in ("window_ms", "rate_per_s", "closer_interval_s", "shutdown_s"):
@@ -118,6 +138,13 @@ class Settings:
         same = {name: getattr(self, name) for name in ("header_s", "body_s", "idle_s", "answer_s")}
         most = {name: getattr(self, f"max_{name}") for name in ("connections", "requests", "body_bytes", "held_bytes")}
         return Limits(**same, **most)
+
+    def large_counter(self) -> Counter | None:
+        """Who counts large waves, if somebody does."""
+        if not self.counter:
+            return None
+        folder = Path(self.counter_folder or tempfile.gettempdir()).absolute()
+        return Counter(tuple(shlex.split(self.counter)), folder, self.counter_reports)
 
     @classmethod
     def load(
