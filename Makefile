@@ -45,7 +45,7 @@ coverage: $(STAMP)  ## the branches that the fast tests reach, with a floor
 mutants: $(STAMP)  ## small mistakes put into the code at random: which of them do the tests find?
 	@$(BIN)/python -m tools.mutants
 
-system: $(STAMP)  ## install what the tests need beside Python: Chromium, Java, Node (where this user may)
+system: $(STAMP)  ## install what the tests need beside Python: Chromium, Java, nginx, Node (where this user may)
 	@$(BIN)/python -m tools.system
 
 lint: $(STAMP)  ## ruff and mypy

@@ -63,13 +63,14 @@ def serve(
         logs.configure(settings.log_level)
         served.service.note_settings()
         served.pages = dashboard.make_pages(served.service)
-        embedded.make_server(served, settings, partial(_announce, settings.host)).run()
+        embedded.make_server(served, settings, partial(_announce, settings)).run()
 
 
-def _announce(host: str, port: int) -> None:
+def _announce(settings: config.Settings, port: int) -> None:
     """Where the server is, and what to do next, once it listens."""
+    host, scheme = settings.host, "https" if settings.tls_certificate else "http"
     here = "localhost" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
-    url = f"http://{here}:{port}"
+    url = f"{scheme}://{here}:{port}"
     lines = (
         f"serving at {url}",
         f"the dashboard: {url}/",

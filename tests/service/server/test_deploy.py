@@ -66,7 +66,7 @@ def test_all_processes_of_a_database_have_one_key_directory_and_one_user():
 
 def test_the_proxy_agrees_with_the_settings():
     text, settings = (DEPLOY / "nginx.conf").read_text(), Settings.load(DEPLOY / "ahead.toml", {})
-    assert f"server {settings.host}:{settings.port};" in text
+    assert f"    server {settings.host}:{settings.port} " in text
     assert int(re.search(r"client_max_body_size (\d+)m;", text)[1]) << 20 == settings.max_body_bytes
     assert "access_log off;" in text
     assert text.count("{") == text.count("}")

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import shlex
+import ssl
 import tempfile
 import tomllib
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ _UNSAID = (
     "store",
     "host",
     "port",
+    "tls_certificate",
+    "tls_key",
     "counter",
     "counter_folder",
     "webhook",
@@ -48,6 +51,8 @@ class Settings:
 
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(8440, "port to listen on; 0 takes a free one")
+    tls_certificate: str = _setting("", "file with the certificate chain, to speak TLS without a proxy or with one")
+    tls_key: str = _setting("", "file with the key of that certificate")
     store: str = _setting("ahead.db", "a file for SQLite, or postgresql://...")
     keys: str = _setting("ahead.keys", "directory of the waves' keys: outside every backup, the same for all processes")
     max_body_bytes: int = _setting(4 << 20, "largest body of a request")
@@ -98,6 +103,8 @@ class Settings:
             raise ValueError(f"expected port in 0..65535, got {self.port}")
         if not self.hold_z > 0:
             raise ValueError(f"expected hold_z > 0, got {self.hold_z}")
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise ValueError("expected tls_certificate and tls_key, or neither")
         parse_origins(self.allowed_origins)
         Proxies(self.trusted_proxies)
         self.limits()
@@ -145,6 +152,20 @@ class Settings:
             return None
         folder = Path(self.counter_folder or tempfile.gettempdir()).absolute()
         return Counter(tuple(shlex.split(self.counter)), folder, self.counter_reports)
+
+    def tls(self) -> ssl.SSLContext | None:
+        """What TLS needs, if it is spoken. A file that cannot be used is a ``ValueError``."""
+        if not self.tls_certificate:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.tls_certificate, self.tls_key)
+        except OSError as error:
+            raise ValueError(
+                f"expected tls_certificate and tls_key to be PEM files of one certificate: {error.strerror or error}"
+            ) from None
+        return context
 
     @classmethod
     def load(
