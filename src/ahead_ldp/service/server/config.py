@@ -32,6 +32,7 @@ _UNSAID = (
     "tls_key",
     "counter",
     "counter_folder",
+    "telemetry",
     "webhook",
     "webhook_key",
     "smtp",
@@ -89,6 +90,9 @@ class Settings:
     smtp_password: str = _setting("", "file with the password of the mail server's user")
     mail_from: str = _setting("", "sender of these mails")
     mail_to: str = _setting("", "who gets these mails; several with commas")
+    telemetry: str = _setting(
+        "", "address of an OpenTelemetry collector that gets traces and metrics, like http://127.0.0.1:4318"
+    )
     metrics: bool = _setting(True, "serve /metrics, to bearers of a token of the role monitor")
 
     def __post_init__(self) -> None:
@@ -110,6 +114,8 @@ class Settings:
         self.limits()
         if self.issuer and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~\-/]*)?", self.issuer):
             raise ValueError("expected issuer to be an address like https://issuer.example.org")
+        if self.telemetry and urlsplit(self.telemetry).scheme not in ("http", "https"):
+            raise ValueError("expected telemetry to be an address like http://127.0.0.1:4318")
         self._check_notices()
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ValueError(f"expected log_level to be debug, info, warning or error, got {self.log_level!r}")
