@@ -75,8 +75,7 @@ class Telemetry:
     @contextmanager
     def _span(self, name: str) -> Iterator[Any]:
         """A span without what an exception says: its message could be anything."""
-        quiet = {"record_exception": False, "set_status_on_exception": False}
-        with self._tracer.start_as_current_span(name, **quiet) as span:
+        with self._tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as span:
             yield span
 
     def stop(self) -> None:
