@@ -49,7 +49,7 @@ coverage: $(STAMP)  ## the branches that the fast tests reach, with a floor
 mutants: $(STAMP)  ## small mistakes put into the code at random: which of them do the tests find?
 	@$(BIN)/python -m tools.mutants
 
-system: $(STAMP)  ## install what the tests need beside Python: Chromium, Java, Node (where this user may)
+system: $(STAMP)  ## install what the tests need beside Python: Chromium, Java, nginx, Node (where this user may)
 	@$(BIN)/python -m tools.system
 
 lint: $(STAMP)  ## ruff and mypy
@@ -91,7 +91,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "installing into $(VENV) (only when pyproject.toml or requirements.lock changed)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 ifdef NEWEST
-	@$(BIN)/python -m pip install --quiet --upgrade --editable ".[fast,plot,interactive,frames,server,postgres,batch,spark,docs,dev]"
+	@$(BIN)/python -m pip install --quiet --upgrade --editable ".[fast,plot,interactive,frames,server,postgres,batch,spark,telemetry,docs,dev]"
 else
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .

@@ -34,7 +34,7 @@ TOGETHER = (
     "tests/service/browser/",
 )
 # Fixtures that need a program beside Python.
-OUTSIDE = {"chromium", "cluster", "engine", "fragile", "judge", "npm", "postgres", "small_disk"}
+OUTSIDE = {"chromium", "cluster", "engine", "fragile", "judge", "npm", "postgres", "site", "small_disk", "systemd"}
 
 
 def pytest_addoption(parser):

@@ -1,4 +1,8 @@
-"""Several hosts on one machine: network namespaces with addresses of their own, joined by a bridge."""
+"""Several hosts on one machine: network namespaces with addresses of their own, joined by a bridge.
+
+A link can be cut, and it can be made bad: frames are late, or come twice. The kernel's netem is often not there, so a
+process carries the frames of a bad link from one tap device to another (tests/wire.py).
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 
@@ -23,8 +29,9 @@ class Hosts:
             raise NoHosts("`ip` of iproute2 is not installed")
         if os.geteuid() != 0:
             raise NoHosts("network namespaces need root")
-        self.names, self._bridge, self._net = list[str](), "", 0
+        self.names, self._tag, self._bridge, self._net = list[str](), "", "", 0
         self._started = list[subprocess.Popen[bytes]]()
+        self._wires = dict[int, subprocess.Popen[bytes]]()
         try:
             self._make(count)
         except subprocess.CalledProcessError as error:
@@ -37,7 +44,7 @@ class Hosts:
             if not run("ip", "-o", "addr", "show", "to", f"10.{net}.0.0/24").stdout:
                 self._net = net
                 break
-        self._bridge = f"{tag}b"
+        self._tag, self._bridge = tag, f"{tag}b"
         run("ip", "link", "add", self._bridge, "type", "bridge")
         run("ip", "addr", "add", f"{self.address(0)}/24", "dev", self._bridge)
         run("ip", "link", "set", self._bridge, "up")
@@ -77,8 +84,42 @@ class Hosts:
                     killed += 1
         return killed
 
+    def cut(self, host: int) -> None:
+        """Nothing comes or goes any more, and nobody is told."""
+        run("ip", "link", "set", f"{self._tag}o{host}", "down")
+
+    def mend(self, host: int) -> None:
+        """Undo ``cut``."""
+        run("ip", "link", "set", f"{self._tag}o{host}", "up")
+
+    def worsen(self, host: int, late_s: float, twice: float) -> None:
+        """Every frame of a host is late by up to so much, and a share of them comes twice."""
+        outside, own, near, far = (f"{self._tag}{kind}{host}" for kind in "ocxy")
+        run("ip", "link", "add", own, "type", "bridge")
+        for tap in (near, far):
+            run("ip", "tuntap", "add", "dev", tap, "mode", "tap")
+        command = [sys.executable, Path(__file__).with_name("wire.py"), near, far, str(late_s), str(twice)]
+        wire = subprocess.Popen(command, stdout=subprocess.PIPE)
+        self._wires[host] = wire
+        if wire.stdout is None or wire.stdout.readline() != b"carrying\n":
+            raise NoHosts("no frames can be carried here: /dev/net/tun")
+        for device, bridge in ((outside, own), (near, own), (far, self._bridge)):
+            run("ip", "link", "set", device, "master", bridge, "up")
+        run("ip", "link", "set", own, "up")
+
+    def better(self, host: int) -> None:
+        """Undo ``worsen``."""
+        wire = self._wires.pop(host)
+        run("ip", "link", "set", f"{self._tag}o{host}", "master", self._bridge)
+        wire.kill()
+        wire.communicate(timeout=60)
+        for kind in "xyc":
+            run("ip", "link", "del", f"{self._tag}{kind}{host}", check=False)
+
     def remove(self) -> None:
         """End what runs on the hosts, and take them down."""
+        for i in list(self._wires):
+            self.better(i)
         for i, name in enumerate(self.names, start=1):
             self.kill(i)
             run("ip", "netns", "del", name, check=False)

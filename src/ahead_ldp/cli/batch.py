@@ -145,7 +145,10 @@ def tally(
     rows = [[str(a.wave), a.group, a.oracle.name, str(a.oracle.d), f"{told.n:,}"] for a, told in counted]
     title = f"{result.reports:,} reports in {len(result.files):,} files"
     table = Table(title, ["wave", "group", "oracle", "cells", "reports"], rows, left=3)
-    return Shown({**_record(result), "tallies": tallies}, [table, *_left_out(result)])
+    campaign_of = next(iter(questions.values())).campaign
+    counted_files = manifests.manifest_digest(campaign_of, [file.entry for file in result.files])
+    record = {**_record(result), "manifest": counted_files, "tallies": tallies}
+    return Shown(record, [table, *_left_out(result)])
 
 
 def _campaign_around(path: str) -> Path:

@@ -68,13 +68,14 @@ def serve(
         logs.configure(settings.log_level)
         served.service.note_settings()
         served.pages = dashboard.make_pages(served.service)
-        embedded.make_server(served, settings, partial(_announce, settings.host, first)).run()
+        embedded.make_server(served, settings, partial(_announce, settings, first)).run()
 
 
-def _announce(host: str, first: str, port: int) -> None:
+def _announce(settings: config.Settings, first: str, port: int) -> None:
     """Where the server is, and what to do next, once it listens; a new token is in the link, behind the #."""
+    host, scheme = settings.host, "https" if settings.tls_certificate else "http"
     here = "localhost" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
-    url = f"http://{here}:{port}"
+    url = f"{scheme}://{here}:{port}"
     lines = (
         f"serving at {url}",
         f"the dashboard: {url}/login#{first}" if first else f"the dashboard: {url}/",

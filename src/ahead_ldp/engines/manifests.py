@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ahead_ldp.device.canonical import Record, check_digest, fields, integer, parse_canonical
+from ahead_ldp.device.canonical import Record, check_digest, digest, fields, integer, parse_canonical
 from ahead_ldp.engines.files import place
 from ahead_ldp.engines.layout import CAMPAIGN, REPORTS, write_record
 
@@ -40,6 +40,13 @@ def manifest_record(campaign: str, entries: Iterable[Entry]) -> Record:
     """The canonical form of a manifest, files in the order of their names."""
     listed = [entry.record() for entry in sorted(entries, key=lambda e: e.name)]
     return {"type": "reports", "version": 1, "campaign": campaign, "files": listed}
+
+
+def manifest_digest(campaign: str, entries: Iterable[Entry | None]) -> str | None:
+    """What names these files with all their bytes; None where one of them is in no manifest."""
+    every = list(entries)
+    listed = [entry for entry in every if entry is not None]
+    return digest(manifest_record(campaign, listed)) if len(listed) == len(every) else None
 
 
 def parse_manifest(data: bytes, where: str) -> tuple[str, list[Entry]]:

@@ -179,7 +179,7 @@ def _count_units(units: Sequence[_Unit], questions: Questions, care: Care) -> _F
     for unit in units:
         try:
             shard = open_shard(unit.file, questions, care.verify and unit.part[0] == 0)
-            counted = count_part(shard, unit.part)
+            counted = count_part(shard, unit.part, check_pages=care.verify or care.dedup)  # as the local engine does
             problem = counted.problem(shard.promised) if unit.part == WHOLE else None
         except Foreign as error:
             found.foreign[unit.number] = str(error)

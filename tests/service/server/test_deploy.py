@@ -3,19 +3,30 @@
 import configparser
 import re
 import shlex
+import shutil
+import signal
+import subprocess
+import sys
 import tomllib
+import urllib.request
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.main import get_command
 
 from ahead_ldp.cli.app import app
 from ahead_ldp.service.server.config import PREFIX, Settings
+from tests.needs import needed
 from tests.service.server.harness import bench
+from tests.service.system.processes import free_port
+from tools import container, system
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
 UNITS = sorted(DEPLOY.glob("*.service"))
+DEV = "pip install 'ahead-ldp[dev]'"
 
 
 def unit(path):
@@ -66,7 +77,7 @@ def test_all_processes_of_a_database_have_one_key_directory_and_one_user():
 
 def test_the_proxy_agrees_with_the_settings():
     text, settings = (DEPLOY / "nginx.conf").read_text(), Settings.load(DEPLOY / "ahead.toml", {})
-    assert f"server {settings.host}:{settings.port};" in text
+    assert f"    server {settings.host}:{settings.port} " in text
     assert int(re.search(r"client_max_body_size (\d+)m;", text)[1]) << 20 == settings.max_body_bytes
     assert "access_log off;" in text
     assert text.count("{") == text.count("}")
@@ -85,3 +96,74 @@ def test_the_image_copies_what_exists_and_starts_the_server():
     entry = re.search(r'ENTRYPOINT \["[^"]*/ahead", "(\w+)"\]', "\n".join(lines))
     check_command([entry[1], "--init"])
     assert f"EXPOSE {Settings().port}" in lines
+
+
+def test_the_steps_of_the_image_are_those_that_are_tried_without_an_engine():
+    """tools/container.py does every instruction that says what is in the image, and knows the others."""
+    found = container.instructions((DEPLOY / "Containerfile").read_text())
+    done = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENV", "ENTRYPOINT"}
+    assert {name for name, _ in found} - done == {"VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"}
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_systemd_has_nothing_to_say_about_the_units(path, tmp_path, systemd):
+    """But for the program, which is another one here."""
+    unit = tmp_path / path.name.replace("@", "@8441")
+    unit.write_text(path.read_text().replace("/opt/ahead/bin/ahead", sys.executable))
+    done = subprocess.run([systemd, "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.fixture
+def systemd():
+    return needed(shutil.which("systemd-analyze"), "systemd-analyze", system.how_to_install("systemd-analyze"))
+
+
+def test_what_the_unit_starts_gets_ready_and_ends_when_it_is_told(tmp_path):
+    """Its command with its settings, in a folder of this test; there is no systemd as the first process here."""
+    service = unit(DEPLOY / "ahead.service")["Service"]
+    port, config = free_port(), tmp_path / "ahead.toml"
+    text = (DEPLOY / "ahead.toml").read_text().replace("/var/lib/", f"{tmp_path}/").replace("8440", str(port))
+    config.write_text(text)
+    (tmp_path / "ahead").mkdir()
+    _, *words = shlex.split(service["ExecStart"].replace("/etc/ahead/ahead.toml", str(config)))
+    command = [sys.executable, "-m", "ahead_ldp", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout.readline().startswith(b"serving at")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/ready", timeout=30) as answer:
+            assert answer.status == 200
+        process.send_signal(signal.Signals[service["KillSignal"]])
+        assert process.wait(int(service["TimeoutStopSec"])) == 0
+
+
+def test_the_compose_file_is_one():
+    """By the schema that is published for them."""
+    needed(find_spec("check_jsonschema"), "check-jsonschema", DEV)
+    import jsonschema
+    from check_jsonschema.builtin_schemas import get_builtin_schema
+
+    schema = get_builtin_schema("vendor.compose-spec")
+    record = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    jsonschema.validate(record, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**record, "services": {"server": {"imagine": "x"}}}, schema)
+    given = {name: text for name, text in record["services"]["server"]["environment"].items() if name[0] == "A"}
+    assert Settings.load(None, given).store.startswith("postgresql://")
+
+
+def test_the_manifests_are_what_kubernetes_takes():
+    """By the schemas that are published for them; the settings in them load."""
+    needed(find_spec("kubernetes_validate"), "kubernetes-validate", DEV)
+    import kubernetes_validate as validate
+
+    manifests = list(yaml.safe_load_all((DEPLOY / "kubernetes" / "ahead.yaml").read_text()))
+    for manifest in manifests:
+        validate.validate(manifest, validate.latest_version(), strict=True)
+    (deployment,) = (one for one in manifests if one["kind"] == "Deployment")
+    with pytest.raises(validate.ValidationError):
+        validate.validate({**deployment, "spec": {"copies": 2}}, validate.latest_version(), strict=True)
+    (settings,) = (one["data"]["ahead.toml"] for one in manifests if one["kind"] == "ConfigMap")
+    grace = deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+    assert tomllib.loads(settings)["shutdown_s"] + 5 < grace
+    (program,) = deployment["spec"]["template"]["spec"]["containers"]
+    check_command(["serve", *program["args"]])

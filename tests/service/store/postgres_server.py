@@ -13,9 +13,13 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+from tests.hosts import Hosts
 
 _FOLDERS = ("/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt")
 _START_S = 60
+_AS_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 _IN_MEMORY, _ROOM = Path("/dev/shm"), 6 * 2**30  # many databases of 8 MB, several servers at once
 
 
@@ -50,7 +54,8 @@ def binaries() -> Path:
 class PostgresServer:
     """One server with a data folder and a socket in a new folder below ``parent``; processes are those it started.
 
-    With ``primary`` it is a streaming replica of that server.
+    With ``primary`` it is a streaming replica of that server. With ``at`` it runs on a host of its own, and is reached
+    by that host's address; this process still has its socket, which is a file.
     """
 
     def __init__(
@@ -58,25 +63,42 @@ class PostgresServer:
         parent: str | None = None,
         file_limit: int = resource.RLIM_INFINITY,
         primary: PostgresServer | None = None,
+        at: tuple[Hosts, int] | None = None,
         **settings: str,
     ) -> None:
+        self.address = "" if at is None else at[0].address(at[1])
+        self._host = [] if at is None else ["ip", "netns", "exec", at[0].names[at[1] - 1]]
         self._limits = (resource.RLIMIT_FSIZE, (file_limit, resource.RLIM_INFINITY))
         self.folder = Path(tempfile.mkdtemp("", "ahead-pg-", parent))  # short: a socket's path has at most 107 bytes
         self.data = self.folder / "data"
         self.settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
-        self._user = {"user": "nobody", "group": "nogroup"} if os.geteuid() == 0 else {}
+        root = os.geteuid() == 0  # PostgreSQL refuses to run as root
+        self._user = {"user": "nobody", "group": "nogroup"} if root else {}
         try:
-            if self._user:  # PostgreSQL refuses to run as root
+            if root:
                 shutil.chown(self.folder, **self._user)
+            if self._host:  # only root may enter another host
+                self._user, self._host = {}, [*self._host, *_AS_NOBODY]
             owner = ("-D", self.data, "-U", "postgres")
             if primary is None:
                 self._run(binaries() / "initdb", *owner, "--auth=trust", "--encoding=UTF8", "--no-instructions")
             else:
                 self._run(
-                    binaries() / "pg_basebackup", *owner, "-h", primary.folder, "-R", "-X", "stream", "-c", "fast"
+                    binaries() / "pg_basebackup",
+                    *owner,
+                    "-h",
+                    primary.address or primary.folder,
+                    "-R",
+                    "-X",
+                    "stream",
+                    "-c",
+                    "fast",
                 )
+            if self._host and primary is None:
+                with open(self.data / "pg_hba.conf", "a") as file:
+                    file.write("host all all samenet trust\nhost replication all samenet trust\n")
             self.start()
         except (OSError, LookupError, subprocess.SubprocessError) as error:
             self.remove()
@@ -84,11 +106,11 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start, and return when it answers."""
-        settings = {"unix_socket_directories": str(self.folder), "listen_addresses": "", **self.settings}
+        settings = {"unix_socket_directories": str(self.folder), "listen_addresses": self.address, **self.settings}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
-                [binaries() / "postgres", "-D", self.data, *options],
+                [*self._host, str(binaries() / "postgres"), "-D", str(self.data), *options],
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
@@ -104,7 +126,18 @@ class PostgresServer:
 
     def url(self, database: str = "postgres") -> str:
         """Where a database of this server is reached."""
+        return f"postgresql://postgres@{self.address}/{database}" if self.address else self._socket(database)
+
+    def _socket(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        """As its administrator, through the socket."""
+        import psycopg
+
+        with psycopg.connect(self._socket(), autocommit=True) as connection:
+            done = connection.execute(sql.encode())
+            return done.fetchall() if done.description else []
 
     def new_database(self) -> str:
         """The URL of a new, empty database."""
@@ -112,7 +145,7 @@ class PostgresServer:
 
         self._databases += 1
         name = f"store{self._databases}"
-        with psycopg.connect(self.url(), autocommit=True) as connection:
+        with psycopg.connect(self._socket(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.url(name)
 
@@ -147,7 +180,7 @@ class PostgresServer:
         import psycopg
 
         try:
-            psycopg.connect(self.url(), connect_timeout=5).close()
+            psycopg.connect(self._socket(), connect_timeout=5).close()
         except psycopg.OperationalError:
             return False
         return True
@@ -155,7 +188,12 @@ class PostgresServer:
     def _run(self, *command: object) -> None:
         environment = {**os.environ, "LC_ALL": "C", "USER": self._user.get("user") or getpass.getuser()}
         done = subprocess.run(
-            [str(c) for c in command], capture_output=True, cwd=self.folder, env=environment, timeout=120, **self._user
+            [*self._host, *map(str, command)],
+            capture_output=True,
+            cwd=self.folder,
+            env=environment,
+            timeout=120,
+            **self._user,
         )
         if done.returncode:
             raise subprocess.SubprocessError(done.stderr.decode(errors="replace")[-2000:])

@@ -115,3 +115,28 @@ def test_memory_of_the_index_is_sixteen_bytes_an_id():
     assert len(index._recent) <= known_ids._RECENT  # a few that are kept as they are
     sorted_in = 59 * 2000 - len(index._recent)
     assert sum(keys.nbytes + chunks.nbytes for keys, chunks in index._levels) == 16 * sorted_in
+
+
+def test_large_levels_are_files_and_find_the_same(tmp_path, monkeypatch):
+    """Levels beyond a limit leave memory; a store that was loaded anew answers as the one that filled them."""
+    monkeypatch.setattr(known_ids, "_RECENT", 20)
+    monkeypatch.setattr(known_ids, "_SIZES", (64, 256))
+    monkeypatch.setattr(known_ids, "_IN_MEMORY", 128)
+    monkeypatch.setattr(known_ids, "_BLOCK", 50)
+    store = open_store(str(tmp_path / "store.db"))
+    open_campaign(store)
+    for k in range(0, 1000, 25):
+        assert store.add_reports([batch(range(k, k + 25))]) == [bytes([NEW] * 25)]
+    assert store.add_reports([batch(range(3))]) == [bytes([KNOWN] * 3)]  # takes in what the last one committed
+    (index,) = store._known._campaigns.values()
+    sizes = [level[0].size for level in index._levels]
+    assert sum(sizes) + len(index._recent) == 1000
+    assert sizes[-1] > 256
+    assert not index._levels[-1][0].flags.owndata  # a file
+    assert all((np.diff(level[0].astype(object)) >= 0).all() for level in index._levels)
+    again = open_store(str(tmp_path / "store.db"))
+    for opened in (store, again):
+        assert opened.add_reports([batch(range(1000))]) == [bytes([KNOWN] * 1000)]
+        assert [p.name for p in tmp_path.iterdir() if not p.name.startswith("store.db")] == []
+    store.close()
+    again.close()

@@ -1,13 +1,14 @@
 """Reports: each id once, in the order of checks of docs/wire.md; a withdrawn one leaves and cannot come back."""
 
 import hashlib
+import os
 import tempfile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ahead_ldp.service.store import Batch, CampaignState, StateChanged, Withdrawal, open_store, reports_digest
+from ahead_ldp.service.store import Batch, CampaignState, StateChanged, Withdrawal, binding, open_store, reports_digest
 from tests.service.store.support import (
     CAMPAIGN,
     CLOSED,
@@ -234,3 +235,11 @@ def test_the_state_of_a_campaign_does_not_change_by_reports(store):
     store.add_reports([batch("abc")])
     assert store.campaign(CAMPAIGN).state == CampaignState.OPEN
     assert store.events() == []
+
+
+def test_the_digest_over_ids_does_not_depend_on_memory(monkeypatch):
+    ids = [os.urandom(16 * n) for n in (1, 300, 7, 0, 512, 90)]
+    whole = binding.reports_digest(ids)
+    for most in (1, 64, 500):
+        monkeypatch.setattr(binding, "_IN_MEMORY", most)
+        assert binding.reports_digest(ids) == whole

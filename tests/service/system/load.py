@@ -35,7 +35,9 @@ class Sender:
 
     def __init__(self, url: str, campaigns: list[str], rng: Random, stop: threading.Event) -> None:
         split = urlsplit(url)
-        self.connection = http.client.HTTPConnection(split.hostname or "", split.port, timeout=20)
+        kind = http.client.HTTPSConnection if split.scheme == "https" else http.client.HTTPConnection
+        self.connection = kind(split.hostname or "", split.port, timeout=20)
+        self.again = 0  # requests that were sent again
         self.campaigns, self.rng, self.stop = list(campaigns), rng, stop
         self.questions: dict[str, list[dict[str, Any]]] = {}
 
@@ -65,6 +67,7 @@ class Sender:
             for _ in range(self.rng.randint(1, 4))
         ]
         body = Header(campaign, digest(question)).encode() + b"".join(frames)
+        self.again = 0
         _, data = self.ask("POST", f"/v1/campaigns/{campaign}/reports", body)
         refused = {r["index"]: r["reason"] for r in json.loads(data)["refused"]}
         if refused:
@@ -74,6 +77,7 @@ class Sender:
             "campaign": campaign, "wave": question["wave"], "group": question["group"],
             "accepted": [f.hex() for i, f in enumerate(frames) if i not in refused],
             "refused": [[f.hex(), refused[i]] for i, f in enumerate(frames) if i in refused],
+            "again": self.again,
         }  # fmt: skip
         os.write(1, json.dumps(told).encode() + b"\n")
 
@@ -86,9 +90,10 @@ class Sender:
                 data = answer.read()
                 if answer.status == 200:
                     return answer.status, data
-                assert answer.status in (429, 503), (path, answer.status, data)
+                assert answer.status in (429, 502, 503, 504), (path, answer.status, data)  # two are a proxy's
             except (OSError, http.client.HTTPException):
                 self.connection.close()
+            self.again += 1
             time.sleep(0.01)
 
 

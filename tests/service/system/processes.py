@@ -15,6 +15,7 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.hosts import Hosts
 from tests.service.server.asgi import Answer
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -29,11 +30,15 @@ def free_port() -> int:
 
 
 class Server:
-    """`ahead serve` over a store, on one port for all its lives; what it logged is kept."""
+    """`ahead serve` over a store, on one port for all its lives; its log is kept. ``at`` is a host of its own."""
 
-    def __init__(self, store: str, init: bool = True, **settings: object) -> None:
-        self.port, self.token, self.log = free_port(), "", list[str]()
+    def __init__(self, store: str, init: bool = True, at: tuple[Hosts, int] | None = None, **settings: object) -> None:
+        self.token, self.log = "", list[str]()
+        self.host = "127.0.0.1" if at is None else at[0].address(at[1])
+        self.port = free_port() if at is None else 8440
+        self._inside = [] if at is None else ["ip", "netns", "exec", at[0].names[at[1] - 1]]
         self.settings = {
+            "host": self.host,
             "port": self.port,
             "store": store,
             "closer_interval_s": 0.05,
@@ -46,7 +51,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -57,7 +62,7 @@ class Server:
     def start(self, init: bool = False) -> None:
         """Start, and return when it answers."""
         words = [word for name, value in self.settings.items() for word in ("--set", f"{name}={value}")]
-        command = [sys.executable, "-m", "ahead_ldp", "serve", *(["--init"] if init else []), *words]
+        command = [*self._inside, sys.executable, "-m", "ahead_ldp", "serve", *(["--init"] if init else []), *words]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD}
         )
@@ -83,10 +88,11 @@ class Server:
         """SIGKILL: nothing is flushed, nothing is said."""
         self._end(signal.SIGKILL)
 
-    def stop(self) -> None:
-        """As an operator does."""
+    def stop(self) -> int | None:
+        """As an operator does; the exit code."""
         if self._process is not None and self._process.poll() is None:
             self._end(signal.SIGTERM)
+        return None if self._process is None else self._process.returncode
 
     def _end(self, how: signal.Signals) -> None:
         process = self._process
@@ -111,7 +117,8 @@ def request(url: str, method: str, path: str, token: str = "", **options: Any) -
     if "json" in options:
         body = json.dumps(options["json"]).encode()
         headers["content-type"] = "application/json"
-    connection = http.client.HTTPConnection(split.hostname or "", split.port, timeout=60)
+    kind = http.client.HTTPSConnection if split.scheme == "https" else http.client.HTTPConnection
+    connection = kind(split.hostname or "", split.port, timeout=60)
     try:
         connection.request(method, "/v1" + path, body, headers)
         answer = connection.getresponse()

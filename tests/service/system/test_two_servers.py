@@ -21,8 +21,8 @@ class HttpWorld:
     can_crash = False
     wait = ""
 
-    def __init__(self, port, token):
-        self.url, self.token = f"http://127.0.0.1:{port}", token
+    def __init__(self, url, token):
+        self.url, self.token = url, token
         self.jobs = []
 
     @property
@@ -79,7 +79,7 @@ def live_over_http(url, operations, seed):
         try:
             servers.append(Server(url, init=False))
             balancer = await balance([server.port for server in servers])
-            world = HttpWorld(balancer.sockets[0].getsockname()[1], servers[0].token)
+            world = HttpWorld(f"http://127.0.0.1:{balancer.sockets[0].getsockname()[1]}", servers[0].token)
             simulation = Together(world, Random(seed), MANUAL)
             try:
                 await simulation.run(operations)

@@ -20,6 +20,7 @@ from ahead_ldp.protocol.mechanism import Tallies
 from ahead_ldp.protocol.session import ReplayMismatch, Session
 from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, frozen_after, frozen_digest, too_large
 from ahead_ldp.service.campaigns.counting import GroupCount, count_group, payload_rows
+from ahead_ldp.service.campaigns.elsewhere import Counter
 from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, short_groups
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.problems import Problem
@@ -88,6 +89,7 @@ class Closer:
     clock: Callable[[], int]
     hold_z: float
     max_cells: int
+    counter: Counter | None = None  # counts large waves
 
     def work(self, job: Job, lease: LeaseOf) -> ClosingResult:
         """Do what a job asks for."""
@@ -119,7 +121,7 @@ class Closer:
         void_short = finish or Hold.GIVING_UP_SHORT in holds
         self._void(terms, wave, void_short, void_all=intent is Intent.VOID_ALL)
         session = self._session(terms, number)
-        counts = [self._count(terms, session, row, lease) for row in self.store.questions(campaign, number)]
+        counts = self._counted(terms, session, number, lease)
         if intent in (Intent.RELEASE, Intent.VOID_ALL) or not self._screened(terms, session, number, counts).hold:
             self._freeze(terms, wave, counts, finish)
         else:
@@ -159,9 +161,13 @@ class Closer:
     def _rows(self, terms: Terms, number: int) -> list[QuestionRow]:
         return [row for row in self.store.questions(terms.digest) if row.wave <= number]
 
-    def _count(self, terms: Terms, session: Session, row: QuestionRow, lease: LeaseOf | None) -> GroupCount:
-        oracle, keep_lease = session.wave[row.group].oracle, partial(self._keep_lease, lease)
-        return count_group(self.store, terms.digest, row, oracle, keep_lease)
+    def _counted(self, terms: Terms, session: Session, number: int, lease: LeaseOf | None) -> list[GroupCount]:
+        keep_lease, rows = partial(self._keep_lease, lease), self.store.questions(terms.digest, number)
+        n = sum(self.store.counts(terms.digest, number).values())
+        if self.counter is not None and n >= self.counter.least:
+            return self.counter.count(self.store, terms, self._rows(terms, number), number, keep_lease)
+        oracles = {group: asked.oracle for group, asked in session.wave.items()}
+        return [count_group(self.store, terms.digest, row, oracles[row.group], keep_lease) for row in rows]
 
     def _keep_lease(self, lease: LeaseOf | None) -> None:
         if lease is not None and not self.store.renew_job(*lease()):

@@ -41,9 +41,15 @@ def count_group(
     store: Store, campaign: str, question: QuestionRow, oracle: Oracle, alive: Callable[[], None] = lambda: None
 ) -> GroupCount:
     """Count the stored reports of a group; a void one has none. ``alive`` is called between chunks, to keep a lease."""
-    tally, ids = Tally.empty(oracle.outcomes), []
-    for chunk in store.reports(campaign, question.wave, question.group):
-        tally += oracle.tally(np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, oracle.report_bytes))
-        ids.append(chunk.ids)
-        alive()
-    return GroupCount(question.group, question.digest, tally, reports_digest(ids))
+    tally = Tally.empty(oracle.outcomes)
+
+    def ids() -> Iterator[bytes]:
+        """Those of every chunk, once it is counted."""
+        nonlocal tally
+        for chunk in store.reports(campaign, question.wave, question.group):
+            tally += oracle.tally(np.frombuffer(chunk.payloads, np.uint8).reshape(chunk.n, oracle.report_bytes))
+            alive()
+            yield chunk.ids
+
+    bound = reports_digest(ids())
+    return GroupCount(question.group, question.digest, tally, bound)

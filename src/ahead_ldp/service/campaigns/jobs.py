@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from ahead_ldp.service.campaigns.campaign import audit_event
 from ahead_ldp.service.campaigns.closing import Closer, NotHeld
@@ -54,6 +56,7 @@ class Jobs:
     lease_s: int
     channels: Mapping[str, Channel] = field(default_factory=dict)
     failed_at: dict[str, int] = field(default_factory=dict)
+    around: Callable[[str], AbstractContextManager[Any]] = nullcontext  # of the work of a kind
     auditor: Auditor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,7 +74,8 @@ class Jobs:
             self._look_at(campaign)
         done = 0
         while (job := self.store.lease_job(self.clock(), self.lease_s)) is not None:
-            self._work(job)
+            with self.around(job.kind):
+                self._work(job)
             done += 1
         self.auditor.step()
         return done
@@ -185,6 +189,8 @@ class Jobs:
             return
         if self.store.document(campaign.digest, 0, _RETENTION) is None:
             body = audit_event("reports_deleted", campaign.digest)
+            if self.closer.counter is not None:
+                self.closer.counter.forget(campaign.digest)
             try:
                 count = self.store.delete_reports(campaign.digest, self.clock(), body)
             except StoreUnavailable:  # a key that cannot be removed, say: again in the next round, after the others

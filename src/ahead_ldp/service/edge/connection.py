@@ -32,7 +32,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_body", "_current", "_fresh", "_gone", "_headers", "_last", "_length", "_parser", "_paused", "_pending",
-        "_queue", "_read", "_reading", "_silent", "_since", "_target", "_unread", "house", "peer", "server",
+        "_queue", "_read", "_reading", "_scheme", "_silent", "_since", "_target", "_unread", "house", "peer", "server",
         "transport",
     )  # fmt: skip
 
@@ -51,6 +51,7 @@ class Connection(asyncio.Protocol):
         self._paused: asyncio.Future[None] | None = None  # the peer does not read; done when it does again
         self._gone: asyncio.Future[None] | None = None  # for an application that wants to know
         self._since = house.loop.time()
+        self._scheme = "http"
         self.transport: Any = None
         self.peer: tuple[str, int] | None = None
         self.server: tuple[str, int] | None = None
@@ -63,6 +64,8 @@ class Connection(asyncio.Protocol):
         peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         self.peer = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
         self.server = (str(own[0]), int(own[1])) if isinstance(own, tuple) else None
+        if transport.get_extra_info("ssl_object") is not None:
+            self._scheme = "https"
         self.house.admit(self)
 
     def data_received(self, data: bytes) -> None:
@@ -218,9 +221,9 @@ class Connection(asyncio.Protocol):
         house, request = self.house, self._queue.popleft()
         self._current = request
         house.waiting.pop(self, None)
-        request.client = self.peer
+        request.client, request.scheme = self.peer, self._scheme
         if house.proxies:
-            request.client, request.scheme = house.proxies.origin(self.peer, request.scheme, request.headers)
+            request.client, request.scheme = house.proxies.origin(self.peer, self._scheme, request.headers)
         if house.short_way is not None and house.short_way(request, partial(self.reply, request)):
             return
         if house.working >= house.limits.requests:
@@ -301,7 +304,10 @@ class Connection(asyncio.Protocol):
             problem = Problem(kind)
             head, body = _document(problem)
             self.write(self.house.answers.head(problem.status, head, True) + body)
-            self.transport.write_eof()  # what still comes is thrown away until the peer closes, or is made to
+            if self.transport.can_write_eof():
+                self.transport.write_eof()  # what still comes is thrown away until the peer closes, or is made to
+            else:  # TLS has no half of a connection
+                self.transport.close()
 
     def drop(self, reason: str) -> None:
         """End the connection at once."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -32,6 +33,7 @@ class Server:
 
     ``start`` runs before the first connection is taken, ``stop`` after the last answer. A stopping server takes no new
     connection, answers what it has begun within ``shutdown_s``, and ends. ``announce`` is told the port that it got.
+    With ``tls`` a handshake comes first, which has as long as the headers of a request.
     """
 
     def __init__(
@@ -47,12 +49,14 @@ class Server:
         stop: Callable[[], Awaitable[None]] = _nothing,
         shutdown_s: float = 10.0,
         announce: Callable[[int], None] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """Nothing listens yet."""
         self._app, self._host, self._wanted = app, host, port
         self._limits, self._proxies, self._short_way = limits or Limits(), proxies or Proxies(""), short_way
         self._limits = replace(self._limits, connections=min(self._limits.connections, _room_for_files()))
         self._start, self._stop, self._shutdown_s, self._announce = start, stop, shutdown_s, announce
+        self._tls = tls
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: asyncio.Event | None = None
         self._started = threading.Event()
@@ -96,7 +100,13 @@ class Server:
         bound = _bound(self._host, self._wanted)
         try:
             await self._start()
-            listening = await loop.create_server(lambda: Connection(house), sock=bound, backlog=_BACKLOG)
+            listening = await loop.create_server(
+                lambda: Connection(house),
+                sock=bound,
+                backlog=_BACKLOG,
+                ssl=self._tls,
+                ssl_handshake_timeout=None if self._tls is None else self._limits.header_s,
+            )
         except BaseException:
             bound.close()
             raise

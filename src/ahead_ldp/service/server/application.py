@@ -16,7 +16,7 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.edge.house import Reply
 from ahead_ldp.service.edge.requests import Request
 from ahead_ldp.service.edge.server import Server
-from ahead_ldp.service.server import notify
+from ahead_ldp.service.server import notify, telemetry
 from ahead_ldp.service.server.committing import Committer
 from ahead_ldp.service.server.cors import Cors, parse_origins
 from ahead_ldp.service.server.headers import SECURITY_HEADERS
@@ -36,11 +36,16 @@ class Application:
         self.service, self.control, self.pages = service, control, pages
         self.headers = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items()]
         settings, store, clock = service.settings, service.store, service.clock
-        closer = Closer(store, service.directory.terms, clock, settings.hold_z, settings.max_cells)
+        closer = Closer(
+            store, service.directory.terms, clock, settings.hold_z, settings.max_cells, settings.large_counter()
+        )
         told = notify.channels(
             settings, lambda name: str(service.directory.terms(name).campaign.record["title"]), clock
         )
         self.jobs = Jobs(store, closer, clock, settings.lease_s, told)
+        self.telemetry = telemetry.connect(settings.telemetry, service.metrics)
+        if self.telemetry is not None:
+            self.jobs.around = self.telemetry.job
         self.cors = Cors(parse_origins(settings.allowed_origins))
         self.limit = RateLimit(settings.rate_per_s, settings.rate_burst, time.monotonic)
         self.ingest: Ingest | None = None
@@ -55,7 +60,13 @@ class Application:
         if Ingest.takes(scope):
             await self.uploads()(scope, receive, send)
         else:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.telemetry is None:
             await self._control(scope, receive, send)
+        else:
+            await self.telemetry.request(self._control, scope, receive, send)
 
     def take(self, request: Request, reply: Reply) -> bool:
         """The short way of an upload or of a published wave that asks for nothing special.
@@ -143,6 +154,8 @@ class Application:
             await asyncio.to_thread(self.flush_counters)
             self.service.metrics.before_text.remove(self.ingest.flush_metrics)
             self.ingest = None
+        if self.telemetry is not None:
+            await asyncio.to_thread(self.telemetry.stop)
         event("stopped")
 
     async def _rounds(self) -> None:

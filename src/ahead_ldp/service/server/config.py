@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shlex
+import ssl
+import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from ahead_ldp.service.campaigns.elsewhere import Counter
 from ahead_ldp.service.edge.limits import Limits
 from ahead_ldp.service.edge.proxies import Proxies
 from ahead_ldp.service.server.cors import parse_origins
@@ -20,7 +24,22 @@ PREFIX = "AHEAD_"
 # For demos and tests, where all requests come from one machine.
 NO_RATES: dict[str, Any] = {"rate_per_s": 0.0}
 
-_UNSAID = ("store", "host", "port", "webhook", "webhook_key", "smtp", "smtp_password", "mail_from", "mail_to")
+_UNSAID = (
+    "store",
+    "host",
+    "port",
+    "tls_certificate",
+    "tls_key",
+    "counter",
+    "counter_folder",
+    "telemetry",
+    "webhook",
+    "webhook_key",
+    "smtp",
+    "smtp_password",
+    "mail_from",
+    "mail_to",
+)
 
 
 def _setting(default: Any, text: str) -> Any:
@@ -33,6 +52,8 @@ class Settings:
 
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(8440, "port to listen on; 0 takes a free one")
+    tls_certificate: str = _setting("", "file with the certificate chain, to speak TLS without a proxy or with one")
+    tls_key: str = _setting("", "file with the key of that certificate")
     store: str = _setting("ahead.db", "a file for SQLite, or postgresql://...")
     keys: str = _setting("ahead.keys", "directory of the waves' keys: outside every backup, the same for all processes")
     max_body_bytes: int = _setting(4 << 20, "largest body of a request")
@@ -54,6 +75,11 @@ class Settings:
     issuer: str = _setting("", "address of the issuer that the participant's page asks for tokens")
     closer_interval_s: float = _setting(1.0, "how often waves are looked at for closing; 0 is never")
     lease_s: int = _setting(60, "how long a process that closes a wave is trusted to be alive")
+    counter: str = _setting("", "command that counts large waves, like `ahead tally --no-dedup --verify --json`")
+    counter_folder: str = _setting(
+        "", "where it finds them: outside every backup; the system's place if nothing is said"
+    )
+    counter_reports: int = _setting(10_000_000, "reports of a wave that is large")
     hold_z: float = _setting(6.0, "a screen beyond this many standard deviations holds the wave")
     shutdown_s: float = _setting(10.0, "how long a stopping server finishes what was begun")
     log_level: str = _setting("info", "debug, info, warning or error")
@@ -64,11 +90,14 @@ class Settings:
     smtp_password: str = _setting("", "file with the password of the mail server's user")
     mail_from: str = _setting("", "sender of these mails")
     mail_to: str = _setting("", "who gets these mails; several with commas")
+    telemetry: str = _setting(
+        "", "address of an OpenTelemetry collector that gets traces and metrics, like http://127.0.0.1:4318"
+    )
     metrics: bool = _setting(True, "serve /metrics, to bearers of a token of the role monitor")
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming the setting."""
-        for name in ("max_batch", "max_cells", "queue_reports", "rate_burst", "lease_s"):
+        for name in ("max_batch", "max_cells", "queue_reports", "rate_burst", "lease_s", "counter_reports"):
             if getattr(self, name) < 1:
                 raise ValueError(f"expected {name} >= 1, got {getattr(self, name)}")
         for name in ("window_ms", "rate_per_s", "closer_interval_s", "shutdown_s"):
@@ -78,11 +107,15 @@ class Settings:
             raise ValueError(f"expected port in 0..65535, got {self.port}")
         if not self.hold_z > 0:
             raise ValueError(f"expected hold_z > 0, got {self.hold_z}")
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise ValueError("expected tls_certificate and tls_key, or neither")
         parse_origins(self.allowed_origins)
         Proxies(self.trusted_proxies)
         self.limits()
         if self.issuer and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~\-/]*)?", self.issuer):
             raise ValueError("expected issuer to be an address like https://issuer.example.org")
+        if self.telemetry and urlsplit(self.telemetry).scheme not in ("http", "https"):
+            raise ValueError("expected telemetry to be an address like http://127.0.0.1:4318")
         self._check_notices()
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ValueError(f"expected log_level to be debug, info, warning or error, got {self.log_level!r}")
@@ -118,6 +151,27 @@ class Settings:
         same = {name: getattr(self, name) for name in ("header_s", "body_s", "idle_s", "answer_s")}
         most = {name: getattr(self, f"max_{name}") for name in ("connections", "requests", "body_bytes", "held_bytes")}
         return Limits(**same, **most)
+
+    def large_counter(self) -> Counter | None:
+        """Who counts large waves, if somebody does."""
+        if not self.counter:
+            return None
+        folder = Path(self.counter_folder or tempfile.gettempdir()).absolute()
+        return Counter(tuple(shlex.split(self.counter)), folder, self.counter_reports)
+
+    def tls(self) -> ssl.SSLContext | None:
+        """What TLS needs, if it is spoken. A file that cannot be used is a ``ValueError``."""
+        if not self.tls_certificate:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.tls_certificate, self.tls_key)
+        except OSError as error:
+            raise ValueError(
+                f"expected tls_certificate and tls_key to be PEM files of one certificate: {error.strerror or error}"
+            ) from None
+        return context
 
     @classmethod
     def load(

@@ -31,6 +31,7 @@ def make_server(app: Application, settings: Settings, announce: Callable[[int], 
         stop=app.stop,
         shutdown_s=settings.shutdown_s,
         announce=announce,
+        tls=settings.tls(),
     )
     app.watch(server)
     app.service.stage = stage

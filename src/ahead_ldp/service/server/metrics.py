@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 
 
 class Metrics:
@@ -44,6 +44,14 @@ class Metrics:
 
     def text(self) -> bytes:
         """The exposition format."""
+        self._flush()
+        return generate_latest(self.registry)
+
+    def collect(self) -> list[Metric]:
+        """Every metric with its samples now."""
+        self._flush()
+        return list(self.registry.collect())
+
+    def _flush(self) -> None:
         for flush in self.before_text:
             flush()
-        return generate_latest(self.registry)

@@ -21,7 +21,20 @@ if TYPE_CHECKING:
 MOST_CONNECTIONS = 8  # per process
 LOCK_S = 30
 _MIGRATING = 0x61686561_6C6470  # an advisory lock for whoever makes or changes tables
-_SESSION = f"-c synchronous_commit=on -c lock_timeout={LOCK_S}s -c idle_in_transaction_session_timeout=60s"
+_SESSION = (
+    f"-c synchronous_commit=on -c lock_timeout={LOCK_S}s -c idle_in_transaction_session_timeout=60s"
+    " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2 -c tcp_user_timeout=20000"
+)
+# A connection whose other end is gone without a word ends after this long, and not when TCP gives up, in a quarter of
+# an hour: what was sent and not confirmed, and what is waited for.
+_SILENCE_S = 15
+_LINK: dict[str, Any] = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 1000 * _SILENCE_S,
+    "keepalives_idle": _SILENCE_S // 3,
+    "keepalives_interval": _SILENCE_S // 3,
+    "keepalives_count": 2,
+}
 _NAMES_OF_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
 _CHECKED = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 # Ids travel as one byte string, cut up there; chunk numbers as a list and two bytes of index a row.
@@ -143,7 +156,7 @@ class PostgresStore(TableStore):
             if not connection.closed:
                 return connection
         connection = psycopg.connect(
-            self._url, options=_SESSION, connect_timeout=10, application_name="ahead", client_encoding="utf8"
+            self._url, options=_SESSION, application_name="ahead", client_encoding="utf8", **_LINK
         )
         for name, wanted in _CHECKED.items():
             ((setting,),) = connection.execute(f"SELECT current_setting('{name}')").fetchall()

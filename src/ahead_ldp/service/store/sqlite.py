@@ -49,7 +49,7 @@ class SQLiteStore(TableStore):
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._readers: list[sqlite3.Connection] = []
-        self._known = KnownIds()
+        self._known = KnownIds(self.path.parent)
         self._closed = False
         try:
             with self._lock, _mapped():
@@ -174,7 +174,7 @@ class SQLiteStore(TableStore):
     def _drop_writer(self) -> None:
         """After an error of the disk nothing in memory is believed: the next writer opens the file anew."""
         writer, self._writer = self._writer, None
-        self._known = KnownIds()
+        self._known = KnownIds(self.path.parent)
         if writer is not None:
             with suppress(sqlite3.Error):
                 writer.close()
