@@ -72,8 +72,8 @@ def test_everyday_questions_comparisons_and_a_report_over_http(site):
     assert "expected" in ask("age vs age")["wrong"]
     page = site.client.get(f"/campaigns/{name}/results", headers=site.cookie).text
     assert "age &gt; 8" in page
-    report = site.client.get(f"/campaigns/{name}/report", headers=site.cookie)
-    assert report.headers["content-disposition"] == 'attachment; filename="Pay.html"'
+    report = site.client.get(f"/campaigns/{name}/report/page?title=Pay&file=1", headers=site.cookie)
+    assert report.headers["content-disposition"] == 'attachment; filename="report.html"'
     assert "<h1>Pay</h1>" in report.text
     assert "<svg" in report.text
     assert "http://" not in re.sub(r'xmlns(:\w+)?="[^"]+"|"http://www.w3.org[^"]*"', "", report.text).split("<body>")[0]

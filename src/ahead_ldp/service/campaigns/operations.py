@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ahead_ldp.device.tokens import report_id
 from ahead_ldp.protocol.session import Session
@@ -21,6 +21,7 @@ from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, request_closi
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.replays import notice
+from ahead_ldp.service.campaigns.turns import Turns
 from ahead_ldp.service.store.interface import StateChanged, Store
 from ahead_ldp.service.store.rows import (
     CampaignRow,
@@ -36,6 +37,9 @@ from ahead_ldp.service.store.rows import (
 Clock = Callable[[], int]
 _ENDED = (CampaignState.FINISHED, CampaignState.VOID)
 _POLL_S = 0.02
+
+
+T = TypeVar("T")
 
 
 def system_clock() -> int:
@@ -64,7 +68,15 @@ class Campaigns:
 
     def __post_init__(self) -> None:
         """Nothing is read before it is asked for."""
-        self.directory = Directory(self.store, self.rehearsing)
+        self.directory, self.turns = Directory(self.store, self.rehearsing), Turns()
+
+    def worked_out(self, work: Callable[[], T]) -> T:
+        """What comes of work that takes seconds, in its turn; a ``ValueError`` in it is a mistake in the question."""
+        with self.turns.one():
+            try:
+                return work()
+            except ValueError as error:
+                raise Problem("invalid_query", str(error)) from None
 
     # Campaigns
 

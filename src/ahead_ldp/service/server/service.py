@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 
@@ -12,14 +12,11 @@ from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.operations import Campaigns, Clock, system_clock
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.campaigns.turns import Turns
 from ahead_ldp.service.server.auth import Role, allows, bearer, new_token, token_hash
 from ahead_ldp.service.server.config import Settings
 from ahead_ldp.service.server.metrics import Metrics
 from ahead_ldp.service.store.interface import StateChanged, Store
 from ahead_ldp.service.store.rows import RoleToken
-
-T = TypeVar("T")
 
 
 class Service(Campaigns):
@@ -30,7 +27,7 @@ class Service(Campaigns):
     ) -> None:
         """Put the parts together."""
         super().__init__(store, clock, settings.max_cells, rehearsing)
-        self.settings, self.metrics, self.turns = settings, Metrics(), Turns()
+        self.settings, self.metrics = settings, Metrics()
         self.stage: Callable[[Store], Any] | None = None  # starts a server for a rehearsal, where there can be one
         self.at_end: list[Callable[[], None]] = []  # what else stops with the server
         self._probing, self._probed = Lock(), (-1, 0)  # when the store was last tried, and its epoch then
@@ -78,14 +75,6 @@ class Service(Campaigns):
                 self.store.check_writable()
                 self._probed = (now, self.store.epoch())
             return self._probed[1]
-
-    def worked_out(self, work: Callable[[], T]) -> T:
-        """What comes of work that takes seconds, in its turn; a ``ValueError`` in it is a mistake in the question."""
-        with self.turns.one():
-            try:
-                return work()
-            except ValueError as error:
-                raise Problem("invalid_query", str(error)) from None
 
     def note_settings(self) -> None:
         """Write the settings that differ from the defaults to the audit chain, if they are others than last time."""
