@@ -199,10 +199,10 @@ def main(arguments: list[str] | None = None) -> None:
         speed()
         return
     given = partial(tests, method=asked.method)
-    runs: dict[str, Callable[[str, float, int, str], Held]] = {
+    asks: dict[str, Callable[[str, float, int, str], Held]] = {
         "one": one, "two": two, "changes": changes, "tests": given
     }  # fmt: skip
-    run = runs[asked.what]
+    run = asks[asked.what]
     over_all = defaultdict(list)
     for epsilon in map(float, asked.epsilons.split(",")):
         for kind in PEOPLES if asked.what != "tests" else ("smooth",):
