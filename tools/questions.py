@@ -14,6 +14,7 @@ import argparse
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,14 +130,14 @@ def changes(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
     yield "rejected: a tenth moved", difference(made[0], made[2]).test("x", kind=intervals).rejected  # type: ignore[arg-type]
 
 
-def tests(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
+def tests(kind: str, epsilon: float, seed: int, intervals: str, method: str | None) -> Held:
     """Tests of "no change" alone, on a quarter of the codes: of samples of everybody, and of the same people twice."""
     rng, codes = np.random.default_rng(10 + seed), CODES // 4
     x, y, moved = (PEOPLES[kind](rng) // 4 for _ in range(3))
     moved = np.where(rng.random(PEOPLE) < 0.1, np.minimum(moved + codes // 3, codes - 1), moved)
     made = [
         ahead_ldp.simulate(histogram=np.bincount(z, minlength=codes), schema=f"x=integer,0,{codes - 1}",
-                           epsilon=epsilon, random_state=seed * 10 + i)
+                           epsilon=epsilon, method=method, random_state=seed * 10 + i)
         for i, z in enumerate((x, y, moved, x))
     ]  # fmt: skip
     given: Any = intervals
@@ -191,12 +192,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("what", choices=("one", "two", "changes", "tests", "speed"))
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--epsilons", default="0.2,1,4")
+    parser.add_argument("--method", help="of `tests`; left out, the default")
     parser.add_argument("--kind", default="strict", choices=("strict", "model"))
     asked = parser.parse_args(arguments)
     if asked.what == "speed":
         speed()
         return
-    run = {"one": one, "two": two, "changes": changes, "tests": tests}[asked.what]
+    given = partial(tests, method=asked.method)
+    asks: dict[str, Callable[[str, float, int, str], Held]] = {
+        "one": one, "two": two, "changes": changes, "tests": given
+    }  # fmt: skip
+    run = asks[asked.what]
     over_all = defaultdict(list)
     for epsilon in map(float, asked.epsilons.split(",")):
         for kind in PEOPLES if asked.what != "tests" else ("smooth",):

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import ahead_ldp
-from ahead_ldp.estimates.analysis.differences import added
+from ahead_ldp.estimates.analysis.differences import _who_was_drawn, added
+from ahead_ldp.estimates.slices import proper
 from ahead_ldp.estimates.strict.bounds import Bounds
+from ahead_ldp.schema.workloads import Workload
 from tools.questions import lumpy
 
 LINE = "x=integer,0,63"
@@ -127,6 +129,43 @@ def test_estimates_that_share_reports_are_refused(both):
         ahead_ldp.difference(early, both[0])
     with pytest.raises(ValueError, match="know their reports"):
         ahead_ldp.difference(replace(both[0]), both[1])
+
+
+def test_who_was_drawn_has_the_covariance_of_a_sample(both):
+    """The people of a sample, drawn again and again: their shares vary together as the covariance says."""
+    workload = Workload.from_queries(both[0].schema, ["x <= 12", "x <= 30", "x in 20..40", "x >= 50"])
+    density = proper(both[0].marginal("x").values)
+    drawn = np.random.default_rng(5).multinomial(20_000, density, size=4000) / 20_000
+    held = np.stack([drawn[:, int(lo) : int(hi)].sum(axis=1) for lo, hi in workload.boxes[:, 0]], axis=1)
+    expected, found = np.cov(held.T), _who_was_drawn(both[0], workload)
+    near = 5 * 1.5 * np.diag(expected).max() / np.sqrt(4000)  # five standard errors
+    assert np.abs(found - expected).max() < near
+    apart = expected - np.diag(np.diag(expected))
+    assert np.abs(apart).max() > near  # queries that were taken as independent would be seen
+
+
+def test_the_models_test_knows_that_points_of_a_curve_move_together(both):
+    """Bonferroni's constant for 24 points is 3.08; the joint law of a curve needs less, and more than one point."""
+    for sampled in (True, False):
+        answers = ahead_ldp.difference(*both, sampled=sampled).cdf("x")
+        constant, rule = answers.critical(0.95, simultaneous=True)
+        assert rule == "sup-t"
+        assert 2.1 < constant < 3.0
+        draws = answers.joint()
+        np.testing.assert_allclose(draws.std(axis=0), answers.spread, rtol=0.2)
+
+
+def test_draws_of_two_estimates_are_independent():
+    """Both come from one seed. In the same order their difference would be next to nothing."""
+    counts = np.bincount(people(1) // 8, minlength=8)
+    flat = [ahead_ldp.simulate(histogram=counts, schema="x=integer,0,7", epsilon=1, method="flat", random_state=i)
+            for i in (1, 2)]  # fmt: skip
+    queries = ["x <= 2", "x <= 5"]
+    alone = [e.joint_errors(Workload.from_queries(e.schema, queries)) for e in flat]
+    assert np.corrcoef(alone[0][:, 0], alone[1][:, 0])[0, 1] > 0.9
+    together = ahead_ldp.difference(*flat, sampled=False).ask(*queries).joint()
+    expected = np.hypot(alone[0].std(axis=0), alone[1].std(axis=0))
+    np.testing.assert_allclose(together.std(axis=0), expected, rtol=0.12)  # five standard errors of 1000 draws
 
 
 def test_errors_of_two_runs_add_up_in_squares():

@@ -36,7 +36,8 @@ from ahead_ldp.schema.workloads import Workload
 _MOST_GROUPS = 200  # each takes some bounds of two attributes
 _BLOCKS = 256  # of codes, for the estimate's own mean and quantiles in a group
 _MARKS = 6  # stretches of an attribute that a mean in a group looks at closely; a choice, not measured (Q11)
-_FEW = 64  # blocks of codes, for the model's error of a mean in a group
+_FEW = 64  # blocks of codes, for the mean in a group
+_COARSE = 16  # and for the model's error of it, which takes a covariance of every two
 
 Ends = tuple[float, float]
 
@@ -295,7 +296,9 @@ class Groups:
         middle, shares = centres(line.attribute, ends[:-1], ends[1:] - 1), self.estimate._shares(workload)
         total = max(float(shares.sum()), 1e-9)
         value = float(np.clip(shares @ middle / total, line.attribute.lo, line.attribute.hi))
-        return value, float(self.estimate.linear(workload, (middle - value)[None] / total).spread[0])  # Q12
+        ends, workload = self._blocks(line, g, _COARSE)
+        away = centres(line.attribute, ends[:-1], ends[1:] - 1) - value
+        return value, float(self.estimate.linear(workload, away[None] / total).spread[0])  # Q12
 
     def _quantile(self, line: Line, g: int, p: float) -> Ends:
         """The estimate's own quantile in a group, and the model's error."""
@@ -305,8 +308,12 @@ class Groups:
         at = float(np.interp(p, curve, ends))
         value = float(spoken(line.attribute, numbers_at(line.attribute, np.array([at])))[0].astype(float))
         total = max(float(shares.sum()), 1e-9)
-        weights = (ends[1:] <= at).astype(float) - p
-        error = float(self.estimate.linear(workload, weights[None] / total).spread[0])
+        cut = int(ends[ends <= at].max(initial=0))
+        sides = [{self.place: self._sides[g], line.place: side} for side in ((0.0, cut), (cut, float(ends[-1])))]
+        sizes = self.estimate.schema.sizes
+        boxes = np.stack([restricted_to(sizes, tuple(range(len(sizes))), side) for side in sides])
+        both = Workload(sizes, boxes, np.arange(2), 2)  # below and above: all blocks of a side have one weight
+        error = float(self.estimate.linear(both, np.array([[1 - p, -p]]) / total).spread[0])  # Q12
         low, high = np.interp([p - error, p + error], curve, ends)
         ends_at = numbers_at(line.attribute, np.array([low, high]))
         return value, float(ends_at[1] - ends_at[0]) / 2
