@@ -59,6 +59,8 @@ def test_from_signing_in_to_a_true_answer(site, window, axe):  # noqa: F811
     loaded(tried)
     assert "This is a rehearsal." in tried.inner_text(".rehearsal")
     assert "2,000 made-up people" in tried.inner_text(".rehearsal")
+    links = set(tried.locator("main a").evaluate_all("links => links.map(link => link.href)"))
+    assert {link: tried.request.get(link).status for link in links} == dict.fromkeys(links, 200)
     assert tried.locator("h1").inner_text() == "Rehearsal: Pay of our members"
     assert tried.title().startswith("Results: Rehearsal: Pay of our members")
     said = tried.locator(".summary").first.inner_text()

@@ -311,7 +311,8 @@ class ChangeTest:
         if not self.rejected:
             return f"No change of {self.attribute} can be told from the reports, at the level {100 * self.level:g} %."
         some = next(iter(self.answers.labels.values()))[self.where.reshape(-1)].tolist()
-        named = ", ".join(map(str, some[:3])) + (" and others" if len(some) > 3 else "")
+        said = [f"{at:,}" if isinstance(at, int) else str(at) for at in some[:3]]
+        named = ", ".join(said) + (" and others" if len(some) > 3 else "")
         return f"{self.attribute} changed, with {100 * self.level:g} % confidence: at {named}."
 
 

@@ -54,7 +54,7 @@ def caterpillar(findings: Findings, label: str, *, sort: bool = True) -> Markup:
 
 
 def changed_rows(answers: Answers, name: str, label: str) -> Markup:
-    """A row for each category: by how much its share changed, in points of percent."""
+    """A row for each category: by how much its share changed, in percentage points."""
     own, together = answers.interval(LEVEL), answers.interval(LEVEL, simultaneous=True)
     names = [str(category) for category in answers.labels[name].tolist()]
     shown = slice(_MOST_ROWS)
@@ -63,7 +63,7 @@ def changed_rows(answers: Answers, name: str, label: str) -> Markup:
 
 
 def points(change: float) -> str:
-    """A change of a share, in points of percent."""
+    """A change of a share, in percentage points."""
     rounded = round(100 * change, 1) + 0.0
     return f"{'+' if rounded > 0 else '−' if rounded < 0 else ''}{abs(rounded):.1f}"
 
@@ -147,7 +147,7 @@ def change_curve(a: Attribute, answers: Answers, words: Wording | None) -> Marku
         for place, change in ((0.0, top), (0.25, top / 2), (0.5, 0.0), (0.75, -top / 2), (1.0, -top))
     ]
     label = f"Change of the share of people up to each value of {a.name}, with 95 % bands"
-    return _chart(a, label, parts, marks, words=words, up="change, in points of percent")
+    return _chart(a, label, parts, marks, words=words, up="change, in percentage points")
 
 
 def lorenz_curve(levels: Floats, held: Floats, findings: Findings, label: str) -> Markup:

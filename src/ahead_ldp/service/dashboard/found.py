@@ -168,9 +168,9 @@ def change(made: Any, name: str, words: Words) -> Part:
     lead = test.text()
     if a.labels:
         shares = [e.histogram(name, errors=False) for e in (made.first, made.second)]
-        label = f"Change of the share of each category of {name}, in points of percent"
+        label = f"Change of the share of each category of {name}, in percentage points"
         pictures = [
-            {"picture": changed_rows(answers, name, label), "caption": f"Change in points of percent. {CATERPILLAR}"}
+            {"picture": changed_rows(answers, name, label), "caption": f"Change in percentage points. {CATERPILLAR}"}
         ]
         return {
             "lead": lead,
