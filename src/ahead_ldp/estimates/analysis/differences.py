@@ -270,7 +270,7 @@ class _JointChange:
                 return None
             drawn = normal_draws(_who_was_drawn(estimate, workload), len(own)) if self.change.sampled else 0.0 * own
             # All draws come from one seed: in another order they are independent.
-            errors = errors + sign * own[rng.permutation(len(own))] + drawn[rng.permutation(len(own))]
+            errors = errors + sign * own[rng.permutation(len(own))] + drawn[rng.permutation(len(own))]  # Q19
         return errors
 
 

@@ -136,8 +136,11 @@ class _Curve:
     def band(self, level: float) -> tuple[Floats, Floats]:
         """Between what the share above lies, on every stretch, all at once."""
         a, schema = self.line.attribute, self.line.estimate.schema
-        places = np.unique(np.round(np.interp(np.arange(1, _BAND) / _BAND, *self._curve)))
-        places = places[(places > 0) & (places < a.ordered_size)]
+        if a.ordered_size <= _BAND:  # every border: what few people hold would stay wide, however many people came
+            places = np.arange(1.0, a.ordered_size)
+        else:
+            places = np.unique(np.round(np.interp(np.arange(1, _BAND) / _BAND, *self._curve)))
+            places = places[(places > 0) & (places < a.ordered_size)]
         if a.missing == "cell":
             places = np.append(places, float(a.ordered_size))
         answers = self.line.evidence.answers(slices(schema, a.name, 0 * places, places))
