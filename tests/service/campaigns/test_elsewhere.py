@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -87,8 +88,12 @@ def test_who_lost_its_lease_ends_its_command(tmp_path):
     def lost():
         raise LeaseLost("another process took the job over")
 
+    started = "sleep 1000 & echo $! > child; wait"
     with pytest.raises(LeaseLost):
-        Counter(("sh", "-c", "sleep 60"), tmp_path, 1)._run(tmp_path, lost)
+        Counter(("sh", "-c", f"cd {tmp_path}; {started}"), tmp_path, 1)._run(tmp_path, lost)
+    child = int((tmp_path / "child").read_text())
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"  # what it had started, too
 
 
 def test_what_a_dead_process_left_goes_with_the_campaign(tmp_path):

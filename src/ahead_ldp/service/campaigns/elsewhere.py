@@ -7,10 +7,13 @@ has. The digest over ids, which is published, is computed here, from the store (
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +88,9 @@ class Counter:
 
     def _run(self, made: Path, alive: Callable[[], None]) -> bytes:
         try:
-            process = subprocess.Popen([*self.command, str(made)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            process = subprocess.Popen(
+                [*self.command, str(made)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+            )
         except OSError:
             raise CounterFailed("the command of the setting counter cannot be started") from None
         try:
@@ -96,7 +101,8 @@ class Counter:
                 except subprocess.TimeoutExpired:
                     alive()
         except BaseException:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what the command has started ends with it
             process.communicate()
             raise
         if process.returncode:
