@@ -1,0 +1,1 @@
+"""Wavelet expansion of a density: coefficients of low orders first."""
