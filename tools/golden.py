@@ -75,7 +75,7 @@ QUERIES = {
         "size in M..L",
         "colour = grey and size <= M and born <= 1990-12-31",
     ],
-}  # fmt: skip
+}
 SCHEMAS = {"one": ONE, "wide": WIDE, "born": BORN, "town": TOWN, "two": TWO, "three": THREE, "mixed": MIXED}
 EPSILONS = {"one": "1", "wide": "0.5", "born": "2", "town": "0.5", "two": "1", "three": "2", "mixed": "2"}
 OTHER_EPSILON = {"0.5": "1", "1": "2", "2": "0.5"}  # for the settings that are not the default
@@ -135,7 +135,7 @@ CHOICES: list[tuple[str, str, dict[str, Any]]] = [
     ("two", "fused", {"users": 1000}),
     ("three", "fused", {"users": 1100}),
     ("mixed", "fused", {"users": 3000, "group_people": 100}),
-]  # fmt: skip
+]
 
 
 def cases() -> Iterator[Case]:
@@ -205,7 +205,8 @@ def attribute_names(shape: str) -> list[str]:
 def simulated(case: Case, made: ahead_ldp.Mechanism | None = None) -> ahead_ldp.Estimate:
     """The estimate of a case, the same every time; by another version of its method if one is given."""
     made = mechanism(case) if made is None else made
-    return ahead_ldp.simulate(population(case.shape), SCHEMAS[case.shape], method=made, random_state=case.seed)
+    rng = np.random.default_rng(case.seed)  # as sets drew before a number had a stream of its own in `simulate`
+    return ahead_ldp.simulate(population(case.shape), SCHEMAS[case.shape], method=made, random_state=rng)
 
 
 def told(estimate: ahead_ldp.Estimate, shape: str) -> Told:
@@ -441,7 +442,13 @@ class Process:
 def serving(scratch: Path, store: str, token: str = "") -> Iterator[Process]:
     """`ahead serve` over a store in the folder; without a token the store is new and its first one is taken."""
     port = _free_port()
-    settings = {"port": port, "store": scratch / store, "keys": scratch / "keys", "closer_interval_s": 0.05}
+    settings = {
+        "port": port,
+        "store": scratch / store,
+        "keys": scratch / "keys",
+        "closer_interval_s": 0.05,
+        "rate_per_s": 0,
+    }
     words = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     server = Process(scratch, "serve", *(() if token else ("--init",)), *words, port=port, token=not token)
     server.token = token or server.token
@@ -574,9 +581,9 @@ def respond_words(url: str, campaign: str, values: Mapping[str, Any], ledger: Pa
 
 PROGRAMS = {
     "methods": ["methods"],
-    "plan": ["plan", "--attribute", "age=integer,18,33", "--epsilon", "1", "--users", "5000"],
+    "plan": ["plan", "--attribute", "age=integer,18,33", "--epsilon", "1", "--users", "5000", "--simulate"],
     "plan-target": [
-        *("plan", "--attribute", "x=codes,16", "--epsilon", "1", "--target", "2%", "--method", "flat"),
+        *("plan", "--attribute", "x=codes,16", "--epsilon", "1", "--target", "2%", "--method", "flat", "--simulate"),
         *("--shuffle-delta", "1e-6"),
     ],
     "evaluate": [
@@ -587,7 +594,7 @@ PROGRAMS = {
         *("compare", "--data", "people.csv", "--attribute", ONE[0], "--epsilon", "1", "--repeats", "2"),
         *("--random", "20", "--seed", "3", "--users", "500", "--method", "default,hh:strong"),
     ],
-}  # fmt: skip
+}
 
 
 def write_programs(folder: Path) -> None:

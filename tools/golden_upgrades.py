@@ -1,9 +1,10 @@
 """Golden campaigns for upgrades: a store with every method in the middle of a campaign, and how each of them ended.
 
-    python -m tools.golden_upgrades tests/golden/LABEL/upgrades
+    python -m tools.golden_upgrades tests/golden/LABEL/upgrades [METHOD ...]
 
-Run it with the program whose campaigns are to be kept (PYTHONPATH names its source). What people sent after the middle
-is kept as bytes, so that another program can be held to the same questions after the same reports.
+Without names, all methods. Run it with the program whose campaigns are to be kept (PYTHONPATH names its source). What
+people sent after the middle is kept as bytes, so that another program can be held to the same questions after the same
+reports.
 """
 
 from __future__ import annotations
@@ -88,15 +89,15 @@ def to_the_end(server: golden.Process, campaign: str, rng: np.random.Generator) 
     return {"rest": rest, "chain": found["/chain"], "results": found["/results"], "tallies": found["/tallies"]}
 
 
-def write(folder: Path) -> None:
-    """A new folder with the store and what came of its campaigns."""
+def write(folder: Path, named: list[str]) -> None:
+    """A new folder with the store and what came of its campaigns, of the named methods or of all."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(17)
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         with golden.serving(scratch, "store.db") as server:
             token = server.token
-            campaigns = {method: opened(server, method) for method in methods()}
+            campaigns = {method: opened(server, method) for method in named or methods()}
             sent = {method: to_the_middle(server, campaign, rng) for method, campaign in campaigns.items()}
         golden.pack(folder / "middle.tar.gz", scratch, "store.db", "keys")
         with golden.serving(scratch, "store.db", token) as server:
@@ -106,4 +107,4 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), sys.argv[2:])

@@ -123,4 +123,4 @@ def test_the_kept_stores_are_of_the_program_that_wrote_them(tmp_path):
             assert store.execute("SELECT value FROM meta WHERE name = 'version'").fetchone() == (VERSIONS[kept.name],)
 
 
-VERSIONS = {"96f58dc": 2}
+VERSIONS = {"96f58dc": 2, "rivals": 4, "0.1.0": 4}

@@ -1,5 +1,7 @@
 """What the tests of one-wave mechanisms share: legal estimates on any domain, means and variances of repeated runs."""
 
+from typing import Any
+
 import numpy as np
 
 from ahead_ldp.device import Schema
@@ -8,8 +10,8 @@ from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.oracles import Tally
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.protocol.session import finish
-from ahead_ldp.schema.workloads import Workload, true_answers
-from tests.support import PASS
+from ahead_ldp.schema.workloads import Workload, random_workload, true_answers
+from tests.support import PASS, schema_of
 
 REPEATS = 1500
 
@@ -28,6 +30,23 @@ def ranges(*closed: tuple[int, int], size: int) -> Workload:
 def whole(schema: Schema) -> Workload:
     """The query for everybody."""
     return Workload.from_codes(schema, [[[0, size - 1] for size in schema.sizes]])
+
+
+def strong_over_paper(kind: Any, epsilon: float, histogram: np.ndarray, workload: Workload, runs: int) -> float:
+    """The mean squared error of a method's strong preset over that of its paper's, on the same people."""
+    people, truth, error = Population.of_histogram(histogram), true_answers(workload, histogram), {}
+    for name, mechanism in (("paper", kind.paper(epsilon)), ("strong", kind.strong(epsilon))):
+        rng = np.random.default_rng(8)
+        found = [run_simulation(mechanism, schema_of(*histogram.shape), people, rng) for _ in range(runs)]
+        error[name] = np.mean([(each.answer(workload, errors=False).values - truth) ** 2 for each in found])
+    return float(error["strong"] / error["paper"])
+
+
+def bell_of_256(people: int) -> tuple[np.ndarray, Workload]:
+    """A bell on 256 codes, and a hundred random ranges."""
+    shape = np.exp(-0.5 * ((np.arange(256) - 128) / 20) ** 2)
+    histogram = np.random.default_rng(6).multinomial(people, shape / shape.sum())
+    return histogram, random_workload([256], 100, np.random.default_rng(7))
 
 
 def mean_and_variance_hold(

@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MECHANISMS = ROOT / "src" / "ahead_ldp" / "mechanisms"
 STRICT = MECHANISMS.parent / "estimates" / "strict"
 ANALYSIS = MECHANISMS.parent / "estimates" / "analysis"
-LETTERS = "AFSQ"  # adaptive, fused, strict intervals, analyses
+LIMIT = ROOT / "tools" / "limit"
+LETTERS = "AFSQL"  # adaptive, fused, strict intervals, analyses, the limit
 LABEL = re.compile(rf"\b[{LETTERS}]\d{{1,2}}\b")
 
 
@@ -30,7 +31,7 @@ def cited(source: str) -> set[str]:
 
 
 def test_every_label_in_the_code_is_derived_and_every_derivation_is_in_the_code():
-    folders = MECHANISMS / "adaptive", MECHANISMS / "fused", STRICT, ANALYSIS
+    folders = MECHANISMS / "adaptive", MECHANISMS / "fused", STRICT, ANALYSIS, LIMIT
     files = [path for folder in folders for path in folder.glob("*.py")]
     in_code = set.union(*(cited(path.read_text("utf-8")) for path in [*files, MECHANISMS / "grain.py"]))
     pages = labels_on_pages()

@@ -44,6 +44,9 @@ MECHANISMS: Registry[Mechanism] = Registry(
         "hdg": f"{_HERE}.grids.hdg:HDG",
         "privnud": f"{_HERE}.piecewise.privnud:PrivNUD",
         "pripl": f"{_HERE}.piecewise.pripl:PriPL",
+        "wavelet": f"{_HERE}.wavelet.wavelet:Wavelet",
+        "quadtree": f"{_HERE}.spatial.quadtree:Quadtree",
+        "kdtree": f"{_HERE}.spatial.kdtree:KDTree",
         "fused": f"{_HERE}.fused.fused:Fused",
         "adaptive": f"{_HERE}.adaptive.adaptive:Adaptive",
     },
@@ -58,7 +61,10 @@ EARLIER: Registry[Mechanism] = Registry(
     "version",
     {
         "adaptive/1/1": f"{_HERE}.adaptive.adaptive:Adaptive1",
+        "adaptive/2/1": f"{_HERE}.adaptive.adaptive:Adaptive2",
+        "adaptive/3/1": f"{_HERE}.adaptive.adaptive:Adaptive3",
         "fused/1/1": f"{_HERE}.fused.fused:Fused1",
+        "fused/2/1": f"{_HERE}.fused.fused:Fused2",
     },
 )
 

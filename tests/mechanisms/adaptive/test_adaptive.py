@@ -277,6 +277,18 @@ def test_without_reports_nothing_is_known():
     assert estimate.joint_errors(point_workload((32,))) is None
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 16])
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_billion_people_with_few_codes_are_answered(size, epsilon):
+    """At epsilon 16 the prior's part in a precision is below the last bit of the reports'; at 0.01 they tell little."""
+    people = np.arange(1, size + 1) * 10**9 // (size * (size + 1) // 2)
+    schema, mechanism = schema_of(size), Adaptive(epsilon=epsilon, users=int(people.sum()))
+    estimate = run_simulation(mechanism, schema, Population.of_histogram(people), np.random.default_rng(3))
+    answers = estimate.answer(point_workload(schema))
+    off = np.abs(answers.values - people / people.sum())
+    assert (off < 5 * answers.standard_error).all()
+
+
 def test_every_code_has_an_error_and_what_cells_resolve_is_held():
     """2,000 people at epsilon 0.5 resolve no single code, but quarters of the domain.
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ahead_ldp.mechanisms.fused.grid_reports import GridReport, pooled
+from ahead_ldp.mechanisms.fused.grid_reports import Blocks, GridReport, pooled
 
 
 def report(step, variance, seed=1, bins=8):
@@ -29,3 +29,13 @@ def test_reports_about_the_same_grid_are_averaged_by_their_variances():
 def test_a_grid_inside_a_finer_one_has_the_same_sums():
     table, fine, coarse = np.random.default_rng(5).random((8, 8)), report(2, 1.0), report(4, 1.0)
     np.testing.assert_allclose(coarse.within(fine).sums(fine.sums(table)), coarse.sums(table))
+
+
+def test_matrices_sum_and_spread_as_the_report_does():
+    grid = GridReport(np.array([0, 1, 5]), np.array([0, 4, 6, 7]), np.random.default_rng(6).random((3, 4)), 1.0)
+    table = np.random.default_rng(7).random((6, 9))
+    blocks = Blocks.of(grid, table.shape)
+    np.testing.assert_allclose(blocks.sums(table), grid.sums(table), rtol=1e-14)
+    several = np.random.default_rng(8).random((6, 9, 5))
+    np.testing.assert_allclose(blocks.sums_of_each(several), grid.sums(several), rtol=1e-14)
+    np.testing.assert_allclose(blocks.spread(grid.values), grid.spread(grid.values, (6, 9)), rtol=1e-14)

@@ -7,7 +7,8 @@ from scipy.stats import multivariate_normal
 
 from ahead_ldp.estimates.solvers.proportional_fitting import fit_margins
 from ahead_ldp.mechanisms.fused.grid_reports import GridReport
-from ahead_ldp.mechanisms.fused.interactions import Basis, fit_interaction, misfit
+from ahead_ldp.mechanisms.fused.interactions import Basis, _Model, fit_interaction, misfit
+from tests.reference.pair_slopes import block_slopes
 from tests.support import Recorded
 
 BINS, GRID = 32, 8
@@ -166,3 +167,25 @@ def test_slopes_are_derivatives():
     moved = fit_margins(found.table * np.exp(step * g), EVEN, EVEN)
     actual = ((first @ (moved - found.table)) * second).sum(axis=1) / step
     np.testing.assert_allclose(actual, by_theta @ direction, atol=1e-4)
+
+
+def test_slopes_are_those_of_one_coefficient_after_the_other():
+    """Bins and grids of uneven size, two grids of which the finer cuts the coarser one's cells."""
+    rng, shape = np.random.default_rng(9), (9, 12)
+    masses = [rng.dirichlet(np.full(size, 3.0)) for size in shape]
+    both = (Basis.of(masses[0], 2), Basis.of(masses[1], 3))
+    fine, coarse = (np.array([0, 2, 3, 7]), np.array([0, 1, 5, 9])), (np.array([0, 3]), np.array([0, 5]))
+    reports = [GridReport(*starts, np.zeros((4, 4) if starts is fine else (2, 2)), 1.0) for starts in (coarse, fine)]
+    model = _Model(masses[0], masses[1], both, reports)
+    theta = 0.3 * rng.normal(size=6)
+    table = model.table(theta)
+    direct = np.outer(*masses) * np.exp(both[0].functions @ theta.reshape(2, 3) @ both[1].functions.T)
+    np.testing.assert_allclose(table, fit_margins(direct, *masses), atol=1e-8)
+    slow = [block_slopes(table, (both[0].functions, both[1].functions), starts, 1e-4) for starts in (coarse, fine)]
+    np.testing.assert_allclose(model.slopes(table), slow[1], atol=1e-7)
+    precision, right = model.law(table, theta)
+    flat = [each.reshape(-1, 6) for each in slow]
+    np.testing.assert_allclose(precision, sum(each.T @ each for each in flat), atol=1e-6)
+    seen = [report.sums(table).reshape(-1) for report in reports]
+    wanted = precision @ theta - sum(each.T @ at for each, at in zip(flat, seen, strict=True))
+    np.testing.assert_allclose(right, wanted, atol=1e-6)

@@ -64,3 +64,18 @@ def test_a_report_is_on_the_bins():
     off -= off.mean()  # 15 contrasts, each with that variance
     assert 0.3 < (off**2).sum() / 15 / found.variance < 2.2
     assert grid_report(question, Tally.empty(question.oracle.outcomes), columns).variance == float("inf")
+
+
+def test_the_chance_of_who_fell_into_the_group_is_in_the_variance():
+    """Nearly the truth is told, so all that is left is that chance: the mean square over 400 groups is the variance."""
+    axis = Axis(16)
+    columns = dict.fromkeys((0, 1), Columns.of(np.full(16, 1 / 16), axis, 16))
+    question = grid_question(schema_of(16, 16), (0, 1), columns, 4.0, 12)
+    cells, n, rng, squares, promised = question.partition.cells, 500, np.random.default_rng(4), [], []
+    for _ in range(400):
+        tally = question.oracle.simulate(rng.multinomial(n, np.full(cells, 1 / cells)), rng)
+        report = grid_report(question, tally, columns, drawn=True)
+        squares.append(((report.values - 1 / cells) ** 2).sum() / (cells - 1))
+        promised.append(report.variance)
+    assert np.mean(squares) == pytest.approx(np.mean(promised), rel=5 * np.sqrt(2 / (400 * (cells - 1))))
+    assert grid_report(question, tally, columns).variance < 0.5 * promised[0]

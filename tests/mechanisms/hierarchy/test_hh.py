@@ -18,12 +18,14 @@ from ahead_ldp.mechanisms.hierarchy.hierarchy_estimates import LeastSquaresEstim
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload, prefix_workload, random_workload, true_answers
 from tests.mechanisms.one_wave import (
+    bell_of_256,
     bumpy,
     check_any_numbers,
     check_mean_and_variance,
     check_record,
     mean_and_variance_hold,
     ranges,
+    strong_over_paper,
     with_empty,
 )
 from tests.reference import hierarchies as slow
@@ -218,16 +220,7 @@ def test_prefix_queries_cost_half():
 
 
 def test_strong_is_better_than_paper():
-    size, people = 256, 10**5
-    shape = np.exp(-0.5 * ((np.arange(size) - 128) / 20) ** 2)
-    histogram = np.random.default_rng(6).multinomial(people, shape / shape.sum())
-    workload = random_workload([size], 100, np.random.default_rng(7))
-    truth, error = true_answers(workload, histogram), {}
-    for name, mechanism in (("paper", HH.paper(0.5)), ("strong", HH.strong(0.5))):
-        rng, population = np.random.default_rng(8), Population.of_histogram(histogram)
-        runs = [run_simulation(mechanism, schema_of(size), population, rng) for _ in range(10)]
-        error[name] = np.mean([(r.answer(workload, errors=False).values - truth) ** 2 for r in runs])
-    assert error["strong"] < 0.6 * error["paper"]
+    assert strong_over_paper(HH, 0.5, *bell_of_256(10**5), runs=10) < 0.6
 
 
 @every_form

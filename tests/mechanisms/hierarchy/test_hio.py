@@ -25,6 +25,7 @@ from tests.mechanisms.one_wave import (
     check_record,
     mean_and_variance_hold,
     ranges,
+    strong_over_paper,
     with_empty,
 )
 from tests.reference import hierarchies as slow
@@ -159,13 +160,7 @@ def test_two_attributes_strong_is_better_than_paper():
     shape = np.exp(-(x[:, None] ** 2 + x[None, :] ** 2 - 1.4 * x[:, None] * x[None, :]))
     histogram = np.random.default_rng(6).multinomial(people, (shape / shape.sum()).reshape(-1)).reshape(sizes)
     ends = np.sort(np.random.default_rng(7).integers(0, 32, (100, 2, 2)), axis=-1)
-    workload, error = Workload.from_codes(sizes, ends), {}
-    for name, mechanism in (("paper", HIO.paper(1)), ("strong", HIO.strong(1))):
-        rng, population = np.random.default_rng(8), Population.of_histogram(histogram)
-        runs = [run_simulation(mechanism, schema_of(*sizes), population, rng) for _ in range(4)]
-        truth = true_answers(workload, histogram)
-        error[name] = np.mean([(run.answer(workload, errors=False).values - truth) ** 2 for run in runs])
-    assert error["strong"] < 0.5 * error["paper"]
+    assert strong_over_paper(HIO, 1, histogram, Workload.from_codes(sizes, ends), runs=4) < 0.5
 
 
 @every_form

@@ -237,18 +237,9 @@ def test_any_domain_and_any_prefix(preset, sizes):
     workload = random_workload(sizes, 20, rng)
     whole = Workload.from_codes(sizes, [[[0, d - 1] for d in sizes]])
     population = Population.of_histogram(rng.integers(0, 60, sizes) + 1)
-    groups = mechanism.groups(schema)
-    people = population.divide(groups, rng) if groups else {}
-    history, run = [], mechanism.run(schema)
-    try:
-        wave = next(run)
-        while True:
-            history.append({g: q.oracle.simulate(people[g].cells(q), rng) for g, q in wave.items()})
-            wave = run.send(history[-1])
-    except StopIteration:
-        pass
+    history = run_simulation(mechanism, schema, population, rng).provenance.history
     asked = [group for wave in history for group in wave]
-    assert sorted(asked) == sorted(g.id for g in groups)
+    assert sorted(asked) == sorted(g.id for g in mechanism.groups(schema))
     for waves in range(len(history) + 1):
         estimate = finish(mechanism, schema, history[:waves])
         answers = estimate.answer(workload)

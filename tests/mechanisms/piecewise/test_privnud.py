@@ -229,16 +229,7 @@ def test_any_domain_and_any_prefix(preset, d):
     rng = np.random.default_rng(d)
     workload, whole = random_workload([d], 20, rng), Workload.from_codes([d], [[[0, d - 1]]])
     population = Population.of_histogram(rng.integers(0, 50, d) + 1)
-    groups = mechanism.groups(schema)
-    people = population.divide(groups, rng) if groups else {}
-    history, run = [], mechanism.run(schema)
-    try:
-        wave = next(run)
-        while True:
-            history.append({g: q.oracle.simulate(people[g].cells(q), rng) for g, q in wave.items()})
-            wave = run.send(history[-1])
-    except StopIteration:
-        pass
+    history = run_simulation(mechanism, schema, population, rng).provenance.history
     for waves in range(len(history) + 1):
         estimate = finish(mechanism, schema, history[:waves])
         answers = estimate.answer(workload)

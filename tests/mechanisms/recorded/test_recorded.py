@@ -81,6 +81,22 @@ def test_its_intervals_hold_on_lumpy_data(crowd, name, epsilon):
     assert share >= (0.85 if name == "sw" else 0.93), share
 
 
+@pytest.mark.parametrize("epsilon", [1, 1.5])
+@pytest.mark.parametrize(("method", "size"), [("dht", 1024), ("wavelet", 1024), ("wavelet", 1000)])
+def test_signs_of_intervals_are_read_by_the_transform_that_they_belong_to(method, size, epsilon):
+    """Of every order, and of the low ones alone, which do not come down to single codes; at 1.5 one order has cells."""
+    people = {"pay": np.random.default_rng(8).integers(0, size, 10_000)}
+    choices = {"users": 10_000} if method == "wavelet" else {}
+    own = ahead_ldp.simulate(
+        people, [f"pay=integer,0,{size - 1}"], method=method, epsilon=epsilon, random_state=1, **choices
+    )
+    read = recorded(own.provenance).estimate
+    for queries in (["pay <= 100"], ["pay in 200..700", "pay >= 900"]):
+        ours, theirs = own.ask(*queries), read.ask(*queries)
+        np.testing.assert_allclose(theirs.values, ours.values, atol=1e-12)
+        np.testing.assert_allclose(theirs.standard_error, ours.standard_error, rtol=1e-9)
+
+
 def test_an_error_without_the_cut_cells_would_not_hold(crowd):
     """The test above can fail: answers that take cells as even are wrong where the people are not."""
     truth, held, whole = histogram(crowd, ONE), [], []

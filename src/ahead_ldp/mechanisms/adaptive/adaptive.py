@@ -12,18 +12,28 @@ import numpy as np
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.partition import Axis
 from ahead_ldp.mechanisms.adaptive.cell_estimates import CellReports
-from ahead_ldp.mechanisms.adaptive.density import ESTIMATORS, interim_density
+from ahead_ldp.mechanisms.adaptive.density import DECIDED, ESTIMATORS, POSTERIOR, Weighing, interim_density
 from ahead_ldp.mechanisms.adaptive.estimates import AdaptiveEstimate
 from ahead_ldp.mechanisms.ahead.decomposition import levels
 from ahead_ldp.mechanisms.few_people import GROUP_PEOPLE, divide, fewer_groups
 from ahead_ldp.mechanisms.grain import ADAPTIVE_SHARE
 from ahead_ldp.oracles import LinearOracle, Tally, named_oracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Tallies, axes_of, check_choice, check_count
+from ahead_ldp.protocol.mechanism import (
+    Group,
+    Mechanism,
+    Question,
+    Run,
+    Tallies,
+    check_choice,
+    check_count,
+    only_axis,
+)
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
 _FEWEST_CELLS = 4  # of the first questions (decision 012: three were no better)
+_FEWER_CELLS = 3  # of them, where all people together do not tell four apart (decision 024)
 _MOST_CELLS = 512  # shifted borders come down to single codes, and the estimate takes seconds at most (choice A9)
 _SCALES_AT_ONCE = 6  # asked about before anything is known: up to 128 cells (choice A8)
 _SMOOTH_SD = 0.15  # of a half's share: up to it cells need not be finer (choice A9)
@@ -65,13 +75,14 @@ class Adaptive1(Mechanism):
     finest: float = 0.1  # decision 009
     waves: int | None = None
     estimator: str = "shrinkage"
+    weighing: ClassVar[Weighing | None] = None  # how the estimate allows for reports that tell little, if it does
 
     def __post_init__(self) -> None:
         """Raise ValueError for a choice that the method does not have."""
         Mechanism.__post_init__(self)
-        check_integer("scales", self.scales, 1, _MOST_GROUPS)
-        check_integer("shifts", self.shifts, 1, _MOST_GROUPS)
-        check_integer("waves", self.waves, 1, optional=True)
+        check_count("scales", self.scales, 1, _MOST_GROUPS)
+        check_count("shifts", self.shifts, 1, _MOST_GROUPS)
+        check_count("waves", self.waves, optional=True)
         if not 0 < self.finest < float("inf"):
             raise ValueError(f"expected finest > 0, got {self.finest!r}")
         check_choice("estimator", self.estimator, ESTIMATORS)
@@ -79,7 +90,7 @@ class Adaptive1(Mechanism):
 
     def groups(self, schema: Schema) -> tuple[Group, ...]:
         """One for each scale and shift; a single one where there is nothing finer than the first question."""
-        return tuple(Group(name) for wave in self._plan(_axis(schema)) for name in wave)
+        return tuple(Group(name) for wave in self._plan(only_axis(schema, self.name)) for name in wave)
 
     def divided(self, finer: int) -> tuple[int, int]:
         """How many scales and shifts there are, where the codes can be halved so often after the first question."""
@@ -87,7 +98,7 @@ class Adaptive1(Mechanism):
 
     def run(self, schema: Schema) -> Run:
         """Waves from coarse to fine, then the estimate from all of them."""
-        axis, reports = _axis(schema), list[CellReports]()
+        axis, reports = only_axis(schema, self.name), list[CellReports]()
         plan = self._plan(axis)
         for scales in np.array_split(np.arange(len(plan)), self.waves_of(schema)) if plan else ():
             density, cells = self._outlook(axis, reports, sum(map(len, plan)))
@@ -98,11 +109,16 @@ class Adaptive1(Mechanism):
             }
             tallies = yield questions
             reports += [reports_of(question, tallies[group], density) for group, question in questions.items()]
-        return AdaptiveEstimate.of(schema, axis, reports, self.estimator)
+        return AdaptiveEstimate.of(schema, axis, reports, self.estimator, self.weighing)
+
+    @property
+    def fewest_cells(self) -> int:
+        """Of the first questions."""
+        return _FEWEST_CELLS
 
     def waves_of(self, schema: Schema) -> int:
         """How many waves there are."""
-        scales = len(self._plan(_axis(schema)))
+        scales = len(self._plan(only_axis(schema, self.name)))
         return min(self.waves or scales, scales)
 
     def _plan(self, axis: Axis) -> list[list[str]]:
@@ -121,7 +137,7 @@ class Adaptive1(Mechanism):
             return density, None
         variance = max(float(r.oracle.variance(1)) for r in reports) * len(reports) / (people * groups)  # A9
         finest = self.finest * max(1.0, rough / _SMOOTH_SD)
-        return density, min(max(finest / float(np.sqrt(variance)), _FEWEST_CELLS), _MOST_CELLS)  # A9
+        return density, min(max(finest / float(np.sqrt(variance)), self.fewest_cells), _MOST_CELLS)  # A9
 
     def _cuts(
         self, axis: Axis, density: Floats, most: float | None, plan: Sequence[Sequence[str]], scale: int
@@ -132,9 +148,9 @@ class Adaptive1(Mechanism):
             return {group: list(range(1, axis.size)) for group in groups}
         turn: Floats = np.arange(len(groups), dtype=float)
         if most is None:
-            cells, shifts = _FEWEST_CELLS * 2 ** (scale % _SCALES_AT_ONCE), turn / len(groups)  # A8
+            cells, shifts = self.fewest_cells * 2 ** (scale % _SCALES_AT_ONCE), turn / len(groups)  # A8
         else:
-            cells = round(_FEWEST_CELLS * (most / _FEWEST_CELLS) ** (scale / max(len(plan) - 1, 1)))  # A8
+            cells = round(self.fewest_cells * (most / self.fewest_cells) ** (scale / max(len(plan) - 1, 1)))  # A8
             shifts = (scale * len(groups) + turn) * _GOLDEN_SECTION % 1  # A11
         last = [ordered] if axis.missing else []
         return {
@@ -144,8 +160,8 @@ class Adaptive1(Mechanism):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adaptive(Adaptive1):
-    """One attribute; the default where nothing else is named. As version 1, but few people are asked in fewer groups.
+class Adaptive2(Adaptive1):
+    """One attribute. As version 1, but few people are asked in fewer groups.
 
     ``users`` is the number of people expected, and ``group_people`` how many of them a group is to have at least.
     ``scales`` and ``shifts`` are the most that there can be. Where the people are too few for all of them there are
@@ -172,6 +188,44 @@ class Adaptive(Adaptive1):
         """Scales and shifts that so few people are not asked about."""
         asked, full = len(self.groups(schema)), len(replace(self, users=None).groups(schema))
         return fewer_groups(asked, full)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adaptive3(Adaptive2):
+    """One attribute. As version 2, but better where reports tell little.
+
+    If the people expected cannot tell four cells apart, the first questions have three. The estimate is then a mean
+    over shapes that people often have, and over even people; the more the reports tell, the less these count (decision
+    024).
+
+    Privacy: as of version 2. The cells follow from declared numbers, and the estimate is post-processing.
+    """
+
+    version: ClassVar[int] = 3  # decision 024
+    weighing: ClassVar[Weighing | None] = POSTERIOR
+
+    @property
+    def fewest_cells(self) -> int:
+        """Three where the reports of all people expected do not tell four cells apart."""
+        if self.users is None:
+            return _FEWEST_CELLS
+        variance = float(_oracle(self.oracle, self.epsilon, _FEWEST_CELLS).variance(1)) / self.users
+        return _FEWEST_CELLS if self.finest / variance**0.5 >= _FEWEST_CELLS else _FEWER_CELLS  # A8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adaptive(Adaptive3):
+    """One attribute; the default where nothing else is named. As before, but between even people and others it decides.
+
+    Where reports leave both likely, half of an estimate is wrong for either. So their evidence counts four times, and
+    against shapes that are clearly not even (decision 024). A smooth density that takes many coefficients counts for a
+    half at most (decision 028).
+
+    Privacy: as of version 3. The questions are the same, and the estimate is post-processing.
+    """
+
+    estimate_version: ClassVar[int] = 2  # decision 024
+    weighing: ClassVar[Weighing | None] = DECIDED
 
 
 def equal_mass_cuts(density: Floats, cells: int, shift: float) -> Ints:  # (d,)
@@ -204,25 +258,11 @@ def reports_of(question: Question, tally: Tally, density: Floats | None = None) 
     return CellReports(borders, oracle.estimate(tally)[order], tally.n, oracle, expected)  # A1
 
 
-def check_integer(choice: str, value: object, least: int, most: int | None = None, *, optional: bool = False) -> None:
-    """Raise ValueError for a value that is no integer in least..most; an optional one may be None."""
-    if optional and value is None:
-        return
-    if type(value) is not int or value < least or (most is not None and value > most):
-        wanted = f">= {least}" if most is None else f"in {least}..{most}"
-        raise ValueError(f"expected {choice} to be an integer {wanted}, got {value!r}")
-
-
-def _axis(schema: Schema) -> Axis:
-    if len(schema.attributes) != 1:
-        raise ValueError(f"expected one attribute for {Adaptive1.name}, got {len(schema.attributes)}")
-    return axes_of(schema)[0]
-
-
 def reread(mechanism: Mechanism, schema: Schema, history: Sequence[Tallies]) -> AdaptiveEstimate:
     """The estimate that this module makes of another method's tallies: post-processing, so nothing is asked again.
 
     For one attribute whose questions are about cells of its codes, such as AHEAD's; others are refused.
     """
     answered = Session.after(mechanism, schema, history).answered()
-    return AdaptiveEstimate.of(schema, _axis(schema), [reports_of(question, tally) for question, tally in answered])
+    axis = only_axis(schema, Adaptive1.name)
+    return AdaptiveEstimate.of(schema, axis, [reports_of(question, tally) for question, tally in answered])

@@ -31,19 +31,21 @@ class Bisection:
         ``below`` is the share below each code by which the middle is meant. ``first`` is the root's cut if it is not
         free. Inside cells, codes are the borders; parts of at most ``grain`` codes are not cut.
         """
-        lo, hi = np.zeros(1, np.int64), borders[-1:]
-        every, parts = np.arange(int(borders[-1]) + 1), list[tuple[Ints, Ints, Ints, Bools]]()
+        lo, hi, at = np.zeros(1, np.int64), borders[-1:], below[borders]
+        parts = list[tuple[Ints, Ints, Ints, Bools]]()
         while lo.size:
-            inside = np.searchsorted(borders, lo, side="right") < np.searchsorted(borders, hi, side="left")
+            least, most = np.searchsorted(borders, lo, side="right"), np.searchsorted(borders, hi) - 1
+            inside = least <= most
             cut = inside | (hi - lo > grain)
-            lo, hi, inside = lo[cut], hi[cut], inside[cut]
-            mid = _nearest(borders, below, lo, hi)
+            lo, hi, inside, least, most = lo[cut], hi[cut], inside[cut], least[cut], most[cut]
+            middle = (below[lo] + below[hi]) / 2
+            mid = borders[_nearest(at, middle, least, most)]
             if not inside.all():
-                mid = np.where(inside, mid, _nearest(every, below, lo, hi))
+                mid = np.where(inside, mid, _nearest(below, middle, lo + 1, hi - 1))
             if first is not None and not parts:
                 mid = np.full(lo.size, first)
             parts.append((lo, mid, hi, inside))
-            lo, hi = (np.stack(pair, axis=1).reshape(-1) for pair in ((lo, mid), (mid, hi)))
+            lo, hi = _in_turns(lo, mid), _in_turns(mid, hi)
         bounds = np.cumsum([0, *(level[0].size for level in parts)])
         joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
         levels = tuple(slice(a, b) for a, b in pairwise(bounds.tolist()) if b > a)
@@ -68,14 +70,14 @@ class Bisection:
         return curve[lo] + part * (curve[hi] - curve[lo])
 
 
-def _nearest(allowed: Ints, below: Floats, lo: Ints, hi: Ints) -> Ints:
-    """The one inside each lo..hi that is nearest to its middle; anything where there is none."""
-    least = np.searchsorted(allowed, lo, side="right")
-    most = np.maximum(np.searchsorted(allowed, hi, side="left") - 1, least)
-    middle = (below[lo] + below[hi]) / 2
-    at = below[allowed]
-    right = np.clip(np.searchsorted(at, middle), least, most)
-    left = np.clip(right - 1, least, most)
-    last = allowed.size - 1
-    left, right = np.minimum(left, last), np.minimum(right, last)
-    return np.where(np.abs(at[left] - middle) <= np.abs(at[right] - middle), allowed[left], allowed[right])
+def _in_turns(one: Ints, other: Ints) -> Ints:
+    both = np.empty(one.size + other.size, np.int64)
+    both[::2], both[1::2] = one, other
+    return both
+
+
+def _nearest(at: Floats, middle: Floats, least: Ints, most: Ints) -> Ints:
+    """The one of least..most whose place is nearest to each middle; anything where there is none."""
+    right = np.minimum(np.maximum(np.searchsorted(at, middle), least), most)
+    left = np.maximum(right - 1, least)
+    return np.where(np.abs(at[left] - middle) <= np.abs(at[right] - middle), left, right)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from ahead_ldp.oracles import LinearOracle
+from ahead_ldp.oracles.base import Moments
 from ahead_ldp.schema.arrays import Floats, Ints
 
 
@@ -42,7 +44,7 @@ class CellReports:
         """
         if self.n == 0:
             return CellEstimates(self.borders, self.estimate, np.zeros(self.estimate.size))
-        m, f = self.oracle.moments, np.full(self.estimate.size, 1 / self.estimate.size)
+        m, f = _moments(self.oracle), np.full(self.estimate.size, 1 / self.estimate.size)
         if self.expected is not None:
             f = 0.5 * f + 0.5 * self.expected  # A5
         cov = m.cross + (m.cross_own - m.cross) * 2 * f  # A2
@@ -104,20 +106,33 @@ class CellData:
 
     def cells(self, sums: Floats) -> Floats:  # (b, ...) -> (cells, ...)
         """From sums between neighbouring borders to sums over the cells, in the estimates' standard deviations."""
-        return self._differences(from_zero(sums))
+        below = np.empty((len(sums) + 1, *sums.shape[1:]))
+        below[0] = 0.0
+        np.add.accumulate(sums, axis=0, out=below[1:])
+        return self._differences(below)
 
     def _differences(self, below: Floats) -> Floats:  # (b + 1, ...) -> (cells, ...)
-        return (below[self.last] - below[self.first]) * self.root.reshape(-1, *(1,) * (below.ndim - 1))
+        inside = below.take(self.last, axis=0)
+        inside -= below.take(self.first, axis=0)
+        inside *= self.root.reshape(-1, *(1,) * (below.ndim - 1))
+        return inside
 
     def residual(self, x: Floats) -> Floats:  # (d,) -> (cells,)
         """Estimates less the cells' sums of x, in their standard deviations."""
-        return self.estimate - self.cells(np.add.reduceat(x, self.borders[:-1]))
+        return self.estimate - self.cells(self.sums(x))
+
+    def sums(self, x: Floats) -> Floats:  # (d, ...) -> (b, ...)
+        """Between neighbouring borders; the same numbers where each code has its own place."""
+        return x if self.borders.size == len(x) + 1 else np.add.reduceat(x, self.borders[:-1], axis=0)
 
     def jacobian(self, basis: Floats, x: Floats) -> Floats:  # (d, k), (d,) -> (cells, k)
         """How the cells move with the coefficients of x = softmax(basis @ beta)."""
-        sums = np.add.reduceat(x[:, None] * basis, self.borders[:-1], axis=0)
-        c = np.add.reduceat(x, self.borders[:-1])
-        return self.cells(sums - c[:, None] * sums.sum(axis=0))  # A16
+        return self.cells(self.sums(x[:, None] * (basis - x @ basis)))  # A16
+
+
+@lru_cache(maxsize=4096)
+def _moments(oracle: LinearOracle) -> Moments:
+    return oracle.moments
 
 
 def from_zero(x: Floats) -> Floats:  # (d, ...) -> (d + 1, ...)

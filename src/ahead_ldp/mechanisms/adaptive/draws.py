@@ -29,8 +29,10 @@ def draw_curves(fitted: AdaptiveDensity) -> Floats:  # -> (size + 1, draws)
     """
     rng = np.random.default_rng(_SEED)
     count = int(np.clip(_NUMBERS_HELD // fitted.axis.size, _FEWEST_DRAWS, _MOST_DRAWS))
-    shares = np.array([fit.weight for fit in fitted.fits])
-    shares = (1 - _ALIKE_SHARE) * shares + _ALIKE_SHARE / shares.size  # A45
+    shares = np.array([fit.drawn for fit in fitted.fits])
+    base = np.array([fit.shrunk is not None for fit in fitted.fits])
+    if base.any():
+        shares[base] = (1 - _ALIKE_SHARE) * shares[base] + _ALIKE_SHARE * shares[base].mean()  # A45
     counts = np.diff(np.floor(np.cumsum(shares) * count + 0.5).astype(np.int64), prepend=0)
     chosen = zip(fitted.fits, counts.tolist(), strict=True)
     return np.concatenate([_draw(fitted, fit, c, rng) for fit, c in chosen if c], axis=1)
@@ -42,6 +44,10 @@ def _draw(fitted: AdaptiveDensity, fit: Fitted, count: int, rng: Generator) -> F
         spread = fit.smooth.cumulative_spread
         ordered = spread.shape[0]
         away[:ordered] = fit.base[ordered - 1] * (spread @ rng.standard_normal((spread.shape[1], count)))  # A25
+    if fit.shapes is not None:
+        ordered = fit.base.size - int(fitted.axis.missing)
+        drawn = fit.shapes.drawn(ordered - 1, (np.arange(count) + rng.random()) / count)
+        away[:ordered] = fit.base[ordered - 1] * drawn - fit.base[:ordered, None]
     if fit.shrunk is None:
         return fit.base[:, None] + away
     tree = tree_of(fitted.axis, fit.shrunk.departures.data.borders, fit.base, inside=True)

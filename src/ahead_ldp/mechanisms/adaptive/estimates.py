@@ -14,7 +14,7 @@ from ahead_ldp.device.partition import Axis
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.densities import DensityEstimate
 from ahead_ldp.mechanisms.adaptive.cell_estimates import CellReports, from_zero
-from ahead_ldp.mechanisms.adaptive.density import AdaptiveDensity
+from ahead_ldp.mechanisms.adaptive.density import AdaptiveDensity, Weighing
 from ahead_ldp.mechanisms.adaptive.draws import draw_curves
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.workloads import Workload
@@ -35,10 +35,15 @@ class AdaptiveEstimate(DensityEstimate):
 
     @classmethod
     def of(
-        cls, schema: Schema, axis: Axis, reports: Sequence[CellReports], estimator: str = "shrinkage"
+        cls,
+        schema: Schema,
+        axis: Axis,
+        reports: Sequence[CellReports],
+        estimator: str = "shrinkage",
+        weighing: Weighing | None = None,
     ) -> AdaptiveEstimate:
-        """From the groups' raw estimates of cells."""
-        fitted = AdaptiveDensity.of(axis, reports, estimator)
+        """From the groups' raw estimates of cells; ``estimator`` and ``weighing`` as in ``AdaptiveDensity.of``."""
+        fitted = AdaptiveDensity.of(axis, reports, estimator, weighing)
         return cls(schema, True, fitted.frequencies, fitted)
 
     @property

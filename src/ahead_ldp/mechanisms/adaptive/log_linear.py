@@ -26,6 +26,7 @@ _OWN_SD = 4.0  # of a coefficient that is a column's own: a share e^4 times as l
 _LONGEST_STEP = 4.0  # that a step may move the logarithm anywhere (choice A17)
 _MOST_STEPS = 25  # tolerance: fits end after some five
 _LEAST_SHARE = 1e-12  # tolerance: that a place is taken to have, so that it has a logarithm
+_LEAST_PRIOR = 1e-14  # tolerance: the prior's part in a precision that is factorised, over the largest of the reports'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,8 +131,11 @@ class _Normal:
         return float(self.residual @ self.residual + ((self.beta / scale) ** 2).sum())  # A17
 
     def inner(self, scale: Floats) -> Floats:  # (..., k) -> (..., k, k)
-        """I + S G S, S the prior standard deviations."""
-        return scale[..., :, None] * self.gram * scale[..., None, :] + np.eye(self.beta.size)
+        """I + S G S, S the prior standard deviations; more than I where G is so large that I would be lost."""
+        told = scale[..., :, None] * self.gram * scale[..., None, :]
+        diagonal = np.einsum("...ii->...i", told)
+        diagonal += np.maximum(1.0, _LEAST_PRIOR * diagonal.max(axis=-1, keepdims=True))
+        return told
 
     def mean(self, scale: Floats) -> Floats:  # (..., k) -> (..., k)
         """The coefficients to expect for these scales."""

@@ -23,6 +23,7 @@ from ahead_ldp.mechanisms.adaptive.rounding import rounded
 from ahead_ldp.schema.arrays import Floats, Ints
 
 _MOST_COSINES = 40  # of the basis (choice A14)
+_COSINES_AT_ONCE = 8  # unit: those that are computed as such; the others follow from them
 _MOST_FITTED = 3  # of the coordinates (decision 012)
 _MOST_BEHIND = 8.0  # log-evidence by which a coordinate that is fitted may be behind at first (choice A23)
 
@@ -99,7 +100,7 @@ def _fitted(places: CellData, borders: Ints, near: Floats) -> list[_Fitted]:  # 
     starts = sorted(starts, key=lambda pair: -pair[0].log_evidence)[:_MOST_FITTED]
     fits = []
     for start, coordinate in starts:
-        if start.log_evidence > starts[0][0].log_evidence - _MOST_BEHIND:
+        if start.log_evidence >= starts[0][0].log_evidence - _MOST_BEHIND:
             codes = _basis(coordinate.at, k)
             inside = start.settled().filled(codes, borders)
             fits.append(_Fitted(inside.model, fit(inside), codes))
@@ -109,4 +110,9 @@ def _fitted(places: CellData, borders: Ints, near: Floats) -> list[_Fitted]:  # 
 def _basis(at: Floats, cosines: int) -> Floats:  # (d,) -> (d, 2 + cosines)
     """A linear and a quadratic column on [-1, 1], then the cosines of the whole domain; none is constant."""
     t = 2 * at - 1
-    return np.hstack([t[:, None], (t**2)[:, None], np.cos(np.pi * at[:, None] * np.arange(1, cosines + 1))])  # A14
+    now = np.cos(np.pi * np.arange(1, _COSINES_AT_ONCE + 1)[:, None] * at)
+    before, step, waves = np.vstack([now[-2::-1], np.ones(at.size)]), 2 * now[-1], [t[None], t[None] ** 2, now]
+    for _ in range(_COSINES_AT_ONCE, cosines, _COSINES_AT_ONCE):
+        before, now = now, step * now - before  # cos(a + b) = 2 cos a cos b - cos(a - b), quicker than the function
+        waves.append(now)
+    return np.ascontiguousarray(np.vstack(waves)[: 2 + cosines].T)  # A14

@@ -11,6 +11,7 @@ level with EM, each level drawn to the one above.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ahead_ldp.schema.arrays import Floats, Ints
 # and the standard deviation around that, relative to the node's mass (on side 0 times 2 sqrt(b (1 - b))).
 SIDES = np.array([0, 0, 0, 0, 0, 0, 1, -1, 1, -1])  # choice A35
 WIDTHS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.02, 0.02, 0.08, 0.08])  # choice A35
-_LEFT, _RIGHT = np.flatnonzero(SIDES > 0), np.flatnonzero(SIDES < 0)
+_TURNED = ((-SIDES[:, None] == SIDES) & (WIDTHS[:, None] == WIDTHS)).argmax(axis=1)  # left and right change places
 EVEN = np.array([0.25, *[0.12] * 5, *[0.0375] * 4])  # weights at the root for an even base measure (choice A35)
 SMOOTH = np.array([0.8, *[0.03] * 5, *[0.0125] * 4])  # for one that was fitted to the same estimates (choice A35)
 HEAPED = np.array([0.2, *[0.06] * 5, *[0.125] * 4])  # half of all nodes have all people in one half (decision 011)
@@ -140,17 +141,20 @@ def _propagate(
         if learning:
             weights = prior.learn(family, weights)
         if number == passes - 1:
-            gains = family.log_gain(weights[prior.level], precision, shift)[prior.level >= prior.fixed]
+            gains = family.log_gain(prior.of_nodes(weights), precision, shift)[prior.level >= prior.fixed]
             normal = departures.log_evidence(below, mean, lower, shift)
             evidence = normal + float(gains.sum()) - prior.penalty(weights)  # A39
-        keep, factors = _KEPT_SHARE if number else 0.0, family.factors(weights[prior.level])  # A38
+        keep, factors = _KEPT_SHARE if number else 0.0, family.factors(prior.of_nodes(weights))  # A38
         precision, shift = (keep * old + (1 - keep) * new for old, new in zip((precision, shift), factors, strict=True))
     return Shrunk(departures, *_normal(departures, precision, shift), prior, weights, evidence, passes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Family:
-    """For each known node, what all but its own prior say about its departure, and the prior's parts."""
+    """For each known node, what all but its own prior say about its departure, and the prior's parts.
+
+    Tables of nodes and parts have the nodes side by side in memory: there are few parts.
+    """
 
     x: Floats  # (k, 1) the departure, as measured
     variance: Floats  # (k, 1) of that
@@ -165,30 +169,34 @@ class Family:
         tree, nodes = departures.tree, departures.nodes
         curve = _followed(tree, below, nodes, mean)
         mass = np.maximum(curve[tree.hi[nodes]] - curve[tree.lo[nodes]], _LEAST_MASS)
-        total = 1 / (root**2).sum(axis=0)
+        total = 1 / np.einsum("ij,ij->i", root.T, root.T)
         rest = np.maximum(total - precision, _LEAST_REST * total)  # A36
-        centre, width = parts(mass[:, None], departures.share[:, None], np.arange(SIDES.size))
-        return cls(((mean * total - shift) / rest)[:, None], 1 / rest[:, None], centre, width)  # A36
+        centre, width = parts(mass, departures.share, np.arange(SIDES.size)[:, None])
+        return cls(((mean * total - shift) / rest)[:, None], 1 / rest[:, None], centre.T, width.T)  # A36
 
-    @property
+    @cached_property
     def log_likelihood(self) -> Floats:  # (k, parts)
         """Of every part, up to a constant."""
         total = self.width + self.variance
         return -0.5 * (np.log(total) + (self.x - self.centre) ** 2 / total)  # A37
 
+    @cached_property
+    def likelihood(self) -> Floats:  # (k, parts)
+        """Of every part, over that of the likeliest."""
+        return np.exp(self.log_likelihood - self.log_likelihood.max(axis=1, keepdims=True))
+
     def posterior(self, weights: Floats) -> tuple[Floats, Floats]:  # (k or 1, parts) -> (k,), (k,)
         """The mean and the variance of every departure."""
-        log, gain = self.log_likelihood, self.width / (self.width + self.variance)
-        chance = _responsibilities(weights, np.exp(log - log.max(axis=1, keepdims=True)))
+        gain = self.width / (self.width + self.variance)
+        chance = _responsibilities(weights, self.likelihood)
         means = self.centre + gain * (self.x - self.centre)
         mean = (chance * means).sum(axis=1)
         return mean, (chance * (gain * self.variance + (means - mean[:, None]) ** 2)).sum(axis=1)  # A37
 
     def log_gain(self, weights: Floats, precision: Floats, shift: Floats) -> Floats:  # (k, parts), (k,), (k,) -> (k,)
         """How much likelier all else is with each prior than with the normal factor that stands for it."""
-        log, x, rest = self.log_likelihood, self.x[:, 0], 1 / self.variance[:, 0]
-        top = log.max(axis=1, keepdims=True)
-        prior = np.log((weights * np.exp(log - top)).sum(axis=1)) + top[:, 0]
+        x, rest = self.x[:, 0], 1 / self.variance[:, 0]
+        prior = np.log((weights * self.likelihood).sum(axis=1)) + self.log_likelihood.max(axis=1)
         total = precision + rest
         return prior - 0.5 * ((shift + x * rest) ** 2 / total - x**2 * rest + np.log(rest / total))  # A39
 
@@ -204,8 +212,8 @@ class Family:
 class Levels:
     """The levels of a tree down to the last known node, and how the prior's weights are learned on them."""
 
-    level: Ints  # (k,) of every known node
-    member: Floats  # (levels, k) whether a node is on a level
+    level: Ints  # (k,) of every known node, rising
+    count: Ints  # (levels,) of the known nodes, at least one
     start: Floats  # (parts,) the weights above the first level
     fixed: int  # levels whose weights are not learned
 
@@ -213,21 +221,24 @@ class Levels:
     def of(cls, tree: Bisection, nodes: Ints, start: Floats, apart: bool) -> Levels:
         """Above a known node there are only known ones, so no level is left out."""
         level = np.searchsorted([level.start for level in tree.levels], nodes, side="right") - 1
-        member = (level == np.arange(level.max(initial=-1) + 1)[:, None]).astype(float)
-        return cls(level, member, start, int(apart))
+        return cls(level, np.bincount(level), start, int(apart))
 
     def first(self) -> Floats:  # -> (levels, parts)
         """Weights before anything is learned."""
-        return np.where(np.arange(len(self.member))[:, None] < self.fixed, WIDE, self.start)
+        return np.where(np.arange(self.count.size)[:, None] < self.fixed, WIDE, self.start)
+
+    def of_nodes(self, weights: Floats) -> Floats:  # (levels, parts) -> (k, parts)
+        """The weights of each node's level."""
+        return np.repeat(weights.T, self.count, axis=1).T
 
     def learn(self, family: Family, weights: Floats) -> Floats:  # (levels, parts) -> (levels, parts)
         """The mixture's weights on each level after some rounds of EM, going on from some."""
-        log = family.log_likelihood
-        likelihood, count = np.exp(log - log.max(axis=1, keepdims=True)), self.member.sum(axis=1, keepdims=True)
-        for _ in range(_ROUNDS):
-            chance = _responsibilities(weights[self.level], likelihood)
-            learned = _balanced((self.member @ chance + _CARRY * self._above(weights)) / (count + _CARRY))  # A40
-            weights = np.concatenate([weights[: self.fixed], learned[self.fixed :]])
+        weights, learned = weights.copy(), slice(self.fixed, None)
+        begin, total = np.cumsum(self.count) - self.count, self.count[:, None] + _CARRY
+        for _ in range(_ROUNDS if begin.size else 0):
+            chance = _responsibilities(self.of_nodes(weights), family.likelihood)
+            expected = np.add.reduceat(chance.T, begin, axis=1).T
+            weights[learned] = _balanced((expected + _CARRY * self._above(weights)) / total)[learned]  # A40
         return weights
 
     def penalty(self, weights: Floats) -> float:
@@ -238,7 +249,9 @@ class Levels:
 
     def _above(self, weights: Floats) -> Floats:
         """What each level starts from: the weights of the one above, if they were learned."""
-        return np.concatenate([np.tile(self.start, (self.fixed + 1, 1)), weights[self.fixed : -1]])[: len(weights)]
+        above = np.empty_like(weights)
+        above[: self.fixed + 1], above[self.fixed + 1 :] = self.start, weights[self.fixed : -1]
+        return above
 
 
 def descend(tree: Bisection, below: Floats, nodes: Ints, departures: Floats) -> Floats:
@@ -299,6 +312,4 @@ def _responsibilities(weights: Floats, likelihood: Floats) -> Floats:  # (k, par
 
 def _balanced(weights: Floats) -> Floats:  # (levels, parts)
     """The same weights for an empty left and an empty right half."""
-    balanced = weights.copy()
-    balanced[:, _LEFT] = balanced[:, _RIGHT] = (weights[:, _LEFT] + weights[:, _RIGHT]) / 2
-    return balanced
+    return 0.5 * (weights + weights.take(_TURNED, axis=1))

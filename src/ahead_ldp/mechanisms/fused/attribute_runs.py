@@ -62,7 +62,8 @@ class AttributeRun:
     def density(self) -> Floats:
         """The shares of all codes so far, not negative, of sum 1."""
         reports = [reports_of(question, tally) for question, tally in self._session.answered()]
-        return _density(AdaptiveEstimate.of(self.schema, axes_of(self.schema)[0], reports))
+        weighing = self.mechanism.weighing
+        return _density(AdaptiveEstimate.of(self.schema, axes_of(self.schema)[0], reports, weighing=weighing))
 
     def margin(self, bins: Ints) -> Margin:
         """The density with its errors on the bins, cut further, when all waves are told."""

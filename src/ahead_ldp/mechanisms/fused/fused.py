@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import comb, log, log2, sqrt
+from math import ceil, comb, log, log2, sqrt
 from typing import ClassVar
 
 import numpy as np
 
 from ahead_ldp.device.codes import Schema
-from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive, Adaptive1, check_integer
+from ahead_ldp.mechanisms.adaptive.adaptive import Adaptive, Adaptive1, Adaptive2
 from ahead_ldp.mechanisms.few_people import GROUP_PEOPLE, fewer_groups, groups_of, whole
 from ahead_ldp.mechanisms.fused.attribute_runs import AttributeRun
 from ahead_ldp.mechanisms.fused.estimates import FusedEstimate
@@ -21,7 +21,8 @@ from ahead_ldp.mechanisms.fused.interactions import Basis, fit_interaction, misf
 from ahead_ldp.mechanisms.fused.margins import Margin, equal_mass_borders
 from ahead_ldp.mechanisms.fused.pair_grids import grid_question, grid_report, scales
 from ahead_ldp.mechanisms.fused.pairwise_models import PairwiseModel
-from ahead_ldp.mechanisms.grain import FUSED_MISFIT
+from ahead_ldp.mechanisms.fused.pooled_dependence import AskedPair, chances_of_dependence, fit_interactions
+from ahead_ldp.mechanisms.grain import FUSED_CHANCE, FUSED_MISFIT
 from ahead_ldp.oracles import Tally, choose_oracle
 from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of, check_count
 from ahead_ldp.schema.arrays import Floats, Ints
@@ -39,6 +40,9 @@ _PILOT_WAVE = 2  # from 0: the wave with which pairs are asked first (decision 0
 _GUESSED_PEOPLE = 100_000  # behind a pair's question, where nothing tells (choice F2)
 _ROUGH_MISFIT = 1.0  # standard errors from which a single pair counts as rough: to be wrong costs little (decision 004)
 _TEST_FUNCTIONS = 2  # of each attribute that tell smooth dependence from rough (choice F3)
+_FEWEST_PAIRS = 15  # among which some are chosen: with fewer, all are asked about finely (choice F27)
+_UNTIED, _TIED = 0.05, 0.5  # chances of dependence below and above which a pair counts as such (choice F27)
+_MOST_BINS = 128  # of an attribute; more take long, and gain nothing (choice F30)
 _ROUGH_FINENESS = 2.5  # times ``fineness`` for rough dependence (choice F2)
 _CERTAIN = Margin(np.ones(1), np.array([0, 1]), np.array([0, 1]), np.zeros((1, 1)))  # of an attribute with one value
 
@@ -83,14 +87,18 @@ class Fused1(Mechanism):
     fineness: float = 0.4  # decision 004
     bins: int = 32  # decision 004
     smoothness: int = 6  # decision 004
+    _drawn: ClassVar[bool] = False  # whether grids are as unsure as the chance of who fell into the group makes them
+    _pooling: ClassVar[bool] = False  # whether all pairs say together how strongly pairs depend on each other
+    _choosing: ClassVar[bool] = False  # whether untied pairs leave their late groups to tied ones
+    _widening: ClassVar[bool] = False  # whether there are more columns where the finest grids can tell them apart
 
     def __post_init__(self) -> None:
         """Raise ValueError for a choice that the method does not have."""
         Mechanism.__post_init__(self)
-        check_integer("users", self.users, 1, optional=True)
-        check_integer("waves", self.waves, 1, optional=True)
-        check_integer("bins", self.bins, 2)
-        check_integer("smoothness", self.smoothness, 1)
+        check_count("users", self.users, optional=True)
+        check_count("waves", self.waves, optional=True)
+        check_count("bins", self.bins, 2)
+        check_count("smoothness", self.smoothness)
         if self.single is not None and not 0 < self.single < 1:
             raise ValueError(f"expected 0 < single < 1, got {self.single!r}")
         if not 0 < self.fineness < float("inf"):
@@ -152,17 +160,19 @@ class Fused1(Mechanism):
             margin = trees[a].margin(bins) if a in trees else _CERTAIN
             margins.append(margin.agreed(_column_sums(reports, margin, a)))
         bases = {a: _basis(schema, a, margins[a].masses, self.smoothness) for a in trees}
-        fitted = {
-            (i, j): fit_interaction(margins[i].masses, margins[j].masses, (bases[i], bases[j]), told)
+        asked = [
+            AskedPair(margins[i].masses, margins[j].masses, (bases[i], bases[j]), told)
             for (i, j), told in reports.items()
-        }
+        ]
+        tables = fit_interactions(asked) if self._pooling else [fit_interaction(*pair) for pair in asked]
+        fitted = dict(zip(reports, tables, strict=True))
         people = sum(tree.people for tree in trees.values()) + pairs.answered
         return FusedEstimate(schema, PairwiseModel(tuple(margins), fitted, people), len(trees) <= 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fused(Fused1):
-    """The default for two or more attributes. As version 1, but few people are asked in fewer groups.
+class Fused2(Fused1):
+    """Two or more attributes. As version 1, but few people are asked in fewer groups.
 
     ``users`` is the number of people expected, and ``group_people`` how many of them a group is to have at least.
     Where the people are too few for all groups, trees have fewer shifts, then fewer scales, and pairs fewer grids.
@@ -193,7 +203,7 @@ class Fused(Fused1):
 
     def tree(self, layout: Layout) -> Adaptive1:
         """The mechanism of one attribute, for its part of the people."""
-        return Adaptive(
+        return Adaptive2(
             epsilon=self.epsilon, waves=self.waves, users=layout.tree_people, group_people=self.group_people
         )
 
@@ -202,6 +212,32 @@ class Fused(Fused1):
         fewer = fewer_groups(len(self.groups(schema)), len(replace(self, users=None).groups(schema)))
         alone = bool(fewer) and not self.layout(len(_several(schema))).grids
         return fewer + ", and no pairs of attributes" * alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fused(Fused2):
+    """The default for two or more attributes. As version 2, with version 3 of the trees and with pairs chosen.
+
+    If the first grids of a pair say that its attributes do not depend on each other, and those of others say that
+    theirs do, the late groups of the first are asked about the others: the more attributes, the more of them. So
+    people are asked about pairs about which there is something to say. Where reports tell much, there are more than
+    ``bins`` columns, and single cells depart from a smooth dependence only if something says so.
+
+    Privacy: as of version 2. Which pair a late group is asked about depends on the reports of earlier waves only.
+    Groups and shares are fixed before the first report, and nobody's group depends on the value.
+    """
+
+    version: ClassVar[int] = 3  # decision 024
+    _drawn: ClassVar[bool] = True
+    _pooling: ClassVar[bool] = True
+    _choosing: ClassVar[bool] = True
+    _widening: ClassVar[bool] = True
+
+    def tree(self, layout: Layout) -> Adaptive1:
+        """The mechanism of one attribute, for its part of the people."""
+        return Adaptive(
+            epsilon=self.epsilon, waves=self.waves, users=layout.tree_people, group_people=self.group_people
+        )
 
 
 class _Pairs:
@@ -218,6 +254,7 @@ class _Pairs:
         self.masses = dict[int, Floats]()  # of the bins, when they were cut
         self.finest = dict[Pair, float]()  # the finest grid of a pair has 2^x cells
         self.rough = set[Pair]()
+        self.given = dict[Pair, Pair]()  # the late groups of one pair are asked about another
 
     def ask(self, number: int, asked: Mapping[int, Mapping[str, Question]]) -> dict[str, tuple[Pair, float]]:
         """The groups that are asked about pairs in a wave, about 2^x cells each; ``asked`` is what trees would ask."""
@@ -232,45 +269,75 @@ class _Pairs:
             early = {name: size for name, size in _EARLY.items() if name in self.layout.grids}
             grids |= {_group(p, g): (p, min(x, c + y)) for p, c in self.finest.items() for g, (x, y) in early.items()}
         if number == self.last:
-            for pair, cells in self.finest.items():
-                two = scales(cells, pair in self.rough)[-len(_LATE) :]
+            for own in self.finest:
+                pair = self.given.get(own, own)
+                two = scales(self.finest[pair], pair in self.rough)[-len(_LATE) :]
                 late = dict(zip(_LATE, (two[0], two[-1]), strict=True))
-                grids |= {_group(pair, name): (pair, late[name]) for name in _LATE if name in self.layout.grids}
+                grids |= {_group(own, name): (pair, late[name]) for name in _LATE if name in self.layout.grids}
         return grids
 
     def tell(self, pair: Pair, question: Question, tally: Tally) -> None:
         """Take in what a group said about a pair."""
-        self.reports[pair].append(grid_report(question, tally, self.columns))
+        self.reports[pair].append(grid_report(question, tally, self.columns, self.method._drawn))
         self.answered += tally.n
 
     def _cut(self) -> None:
         """Cut the columns of all attributes, by what the trees say now."""
-        axes = axes_of(self.schema)
+        axes, self.expected = axes_of(self.schema), self._people()
+        bins = max(self.method.bins, self._sides() if self.method._widening else 0)
         for a, tree in self.trees.items():
             density = tree.density()
-            self.columns[a] = Columns.of(density, axes[a], self.method.bins)
+            self.columns[a] = Columns.of(density, axes[a], bins)
             self.masses[a] = np.add.reduceat(density, self.columns[a].bins[:-1])
-        self.expected = self._people()
         self.finest = dict.fromkeys(self.reports, self._finest(None))
 
     def _judge(self) -> None:
         """Find the pairs that are rough, which are asked about finer grids from here on."""
         self.rough = {pair for pair in self.reports if self._misfit(pair) > least_misfit(len(self.reports))}
-        self.finest |= dict.fromkeys(self.rough, self._finest((self.last - self.pilot) / (self.last + 1)))
+        self.finest |= dict.fromkeys(self.rough, self._finest(self._later))
+        if self.method._choosing and len(self.reports) >= _FEWEST_PAIRS:
+            self._choose()
+
+    def _choose(self) -> None:
+        """Deal the late groups of pairs that are not tied to those that are, the most tied one first."""
+        found = chances_of_dependence([self._asked(pair) for pair in self.reports])
+        chance = dict(zip(self.reports, np.rint(found * FUSED_CHANCE) / FUSED_CHANCE, strict=True))  # A12
+        tied = sorted((p for p, c in chance.items() if c > _TIED or p in self.rough), key=lambda p: (-chance[p], p))
+        untied = [p for p, c in chance.items() if c < _UNTIED and p not in self.rough]
+        if not tied:
+            return
+        self.given = {pair: tied[k % len(tied)] for k, pair in enumerate(untied)}  # F27
+        for pair in tied:
+            if pair not in self.rough:
+                self.finest[pair] = self._finest(None, 1 + sum(other == pair for other in self.given.values()))
+
+    def _asked(self, pair: Pair) -> AskedPair:
+        """A pair with few functions of each attribute and the masses of the bins when they were cut."""
+        one, other = (self.masses[a] for a in pair)
+        bases = tuple(_basis(self.schema, a, m, _TEST_FUNCTIONS) for a, m in zip(pair, (one, other), strict=True))
+        return AskedPair(one, other, (bases[0], bases[1]), self.reports[pair])
 
     def _misfit(self, pair: Pair) -> float:
         """How far a pair's first grids are from a smooth dependence, in standard errors."""
-        one, other = (self.masses[a] for a in pair)
-        bases = _basis(self.schema, pair[0], one, _TEST_FUNCTIONS), _basis(self.schema, pair[1], other, _TEST_FUNCTIONS)
-        return round(misfit(one, other, bases, self.reports[pair]) * FUSED_MISFIT) / FUSED_MISFIT  # A12
+        return round(misfit(*self._asked(pair)) * FUSED_MISFIT) / FUSED_MISFIT  # A12
 
-    def _finest(self, later: float | None) -> float:
+    @property
+    def _later(self) -> float:
+        """The share of the trees' groups that rough pairs get."""
+        return (self.last - self.pilot) / (self.last + 1)
+
+    def _sides(self) -> int:
+        """How many columns of either attribute the finest grid of a rough pair has, at most."""
+        return int(min(2 ** ceil(self._finest(self._later) / 2), _MOST_BINS))  # F30
+
+    def _finest(self, later: float | None, groups: int = 1) -> float:
         """c, such that the finest of a pair's grids has 2^c cells: their sd is ``fineness`` times their mass.
 
-        ``later`` is the share of the trees' groups that rough pairs get; None: dependence is smooth.
+        ``later`` is the share of the trees' groups that rough pairs get; None: dependence is smooth, and so many groups
+        are asked about the finest grid.
         """
         alone, fineness, grids = self.layout.alone, self.method.fineness, self.layout.grids
-        share = (1 - alone) / len(grids)  # of one group
+        share = groups * (1 - alone) / len(grids)  # of the groups of one size
         if later is not None:
             late = sum(name in grids for name in _LATE)
             share, fineness = late * share + later * alone, _ROUGH_FINENESS * fineness

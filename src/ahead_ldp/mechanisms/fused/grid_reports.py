@@ -35,6 +35,38 @@ class GridReport:
         return GridReport(rows, columns, self.values, self.variance)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Which rows and columns of a table belong to each row and column of a grid, as matrices of 0 and 1.
+
+    The same sums as a report's, quicker for small tables.
+    """
+
+    rows: Floats  # (g, bins)
+    columns: Floats  # (bins, h)
+
+    @classmethod
+    def of(cls, report: GridReport, shape: tuple[int, ...]) -> Blocks:
+        """Of a grid on a table of some shape."""
+        ends = np.append(report.rows[1:], shape[0]), np.append(report.columns[1:], shape[1])
+        row, column = np.arange(shape[0]), np.arange(shape[1])[:, None]
+        one = (report.rows[:, None] <= row) & (row < ends[0][:, None])
+        return cls(one.astype(float), ((report.columns <= column) & (column < ends[1])).astype(float))
+
+    def sums(self, table: Floats) -> Floats:  # (bins, bins) -> (g, h)
+        """A table of bins on the cells of the grid."""
+        return self.rows @ table @ self.columns
+
+    def sums_of_each(self, tables: Floats) -> Floats:  # (bins, bins, k) -> (g, h, k)
+        """Several tables, beside each other, on the cells of the grid."""
+        by_row = (self.rows @ tables.reshape(len(tables), -1)).reshape(len(self.rows), *tables.shape[1:])
+        return np.asarray(self.columns.T @ by_row)
+
+    def spread(self, cells: Floats) -> Floats:  # (g, h) -> (bins, bins)
+        """Each bin gets the number of its cell."""
+        return self.rows.T @ cells @ self.columns.T
+
+
 def block_sums(table: Floats, rows: Ints, columns: Ints) -> Floats:  # (bins, bins, ...), (g,), (h,) -> (g, h, ...)
     """A table of bins on the blocks that begin at some of them."""
     return np.add.reduceat(np.add.reduceat(table, rows, axis=0), columns, axis=1)

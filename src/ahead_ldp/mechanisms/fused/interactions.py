@@ -4,7 +4,7 @@ A pair's table is the product of its margins times exp(g), brought back to the m
 sum of products of smooth functions of the two ranks. Coefficients are normal with a variance for each degree of
 roughness, which the reports themselves choose (empirical Bayes): without dependence they shrink towards 0, and the
 table to the product. Single cells may depart from what the functions say, the more the more coefficients the reports
-determine (``rough_cells``).
+determine (``rough_cells``); in version 3 only if something says that they do (``pooled_dependence``).
 
 The first function is the normal score of the rank, so a Gaussian copula of any correlation needs one coefficient:
 its logarithm is z w r / (1 - r^2) and terms of z or w alone, which the margins take care of.
@@ -14,14 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.estimates.solvers.proportional_fitting import margin_scales, margin_system, scaled
 from ahead_ldp.mechanisms.adaptive.log_linear import softmax
-from ahead_ldp.mechanisms.fused.grid_reports import GridReport, column_shares, pooled
-from ahead_ldp.mechanisms.fused.rough_cells import fit_cells
+from ahead_ldp.mechanisms.fused.grid_reports import Blocks, GridReport, column_shares, pooled
+from ahead_ldp.mechanisms.fused.rough_cells import FEW_STEPS, fit_cells
 from ahead_ldp.schema.arrays import Floats, Ints
 
 _MOST_STEPS = 40  # tolerance: fits end after some ten
@@ -118,12 +119,20 @@ def fit_interaction(
 
     Columns of finer grids are cut out of those of coarser ones.
     """
-    table, told = np.outer(rows, columns), pooled(reports)
+    told = pooled(reports)
     size = bases[0].roughness.size * bases[1].roughness.size
-    if not told or size == 0:
-        return Interaction(table, bases, np.zeros(size), np.zeros((size, size)), None, np.zeros((0, 0)))
-    smooth = _smooth(rows, columns, bases, told)
-    table = fit_cells(smooth.table, rows, columns, told, smooth.strength)
+    return interaction(rows, columns, bases, told, _smooth(rows, columns, bases, told) if told and size else None)
+
+
+def interaction(
+    rows: Floats, columns: Floats, bases: tuple[Basis, Basis], told: Sequence[GridReport], smooth: Smooth | None
+) -> Interaction:
+    """The smooth part with single cells; None: nothing was told, or there is nothing to depend on each other."""
+    if smooth is None:
+        size = bases[0].roughness.size * bases[1].roughness.size
+        nothing = np.zeros(size), np.zeros((size, size)), None, np.zeros((0, 0))
+        return Interaction(np.outer(rows, columns), bases, *nothing)
+    table = fit_cells(smooth.table, rows, columns, told, smooth.strength, smooth.steps)
     return Interaction(table, bases, smooth.theta, smooth.covariance, told[-1], _cell_variance(smooth, told[-1]))
 
 
@@ -147,21 +156,41 @@ def misfit(rows: Floats, columns: Floats, bases: tuple[Basis, Basis], reports: S
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Smooth:
+class Smooth:
     """The smooth part of a fit."""
 
     table: Floats
     theta: Floats
     covariance: Floats
     determined: float  # coefficients, counted as far as the reports and not the prior say what they are
-
-    @property
-    def strength(self) -> float:
-        """Of the table among single cells: the more coefficients it needed, the more single cells may depart."""
-        return _CELL_STRENGTH / max(self.determined, _FEWEST_DETERMINED) ** 2  # F12
+    strength: float  # of the table among single cells
+    steps: int  # at most, until single cells are found
 
 
-def _smooth(rows: Floats, columns: Floats, bases: tuple[Basis, Basis], told: Sequence[GridReport]) -> _Smooth:
+def strength_of_determined(determined: float) -> float:
+    """Of a smooth table among single cells: the more coefficients it needed, the more single cells may depart."""
+    return _CELL_STRENGTH / max(determined, _FEWEST_DETERMINED) ** 2  # F12
+
+
+def _smooth(rows: Floats, columns: Floats, bases: tuple[Basis, Basis], told: Sequence[GridReport]) -> Smooth:
+    found = likeliest(rows, columns, bases, told)
+    mean, covariance = _averaged(*found.model.law(found.table, found.theta), found.prior, found.model.first_prior)
+    strength = strength_of_determined(found.determined)
+    return Smooth(found.model.table(mean), mean, covariance, found.determined, strength, FEW_STEPS)
+
+
+class Likeliest(NamedTuple):
+    """The likeliest coefficients, with the prior that the reports chose."""
+
+    model: _Model
+    table: Floats
+    theta: Floats
+    prior: Floats
+    determined: float
+
+
+def likeliest(rows: Floats, columns: Floats, bases: tuple[Basis, Basis], told: Sequence[GridReport]) -> Likeliest:
+    """Coefficients and prior, each the likeliest one given the other."""
     table, model = np.outer(rows, columns), _Model(rows, columns, bases, told)
     prior = before = model.first_prior
     theta, covariance = np.zeros(prior.size), np.diag(prior)
@@ -174,9 +203,20 @@ def _smooth(rows: Floats, columns: Floats, bases: tuple[Basis, Basis], told: Seq
         prior = model.next_prior(theta, covariance, prior)
         if change < 0.01 and np.abs(np.log(prior / before)).max() < 0.1:
             break
-    determined = float(_determined(covariance, before).sum())
-    mean, covariance = _averaged(*model.law(table, theta), before, model.first_prior)
-    return _Smooth(model.table(mean), mean, covariance, determined)
+    return Likeliest(model, table, theta, before, float(_determined(covariance, before).sum()))
+
+
+def law_without_dependence(
+    rows: Floats, columns: Floats, bases: tuple[Basis, Basis], told: Sequence[GridReport]
+) -> tuple[Floats, Floats, Floats]:  # -> (k,), (k, k), (k,)
+    """The coefficients' variances before anything is known, and what the reports say near no dependence at all."""
+    model = _Model(rows, columns, bases, told)
+    return model.first_prior, *model.law(np.outer(rows, columns), np.zeros(model.first_prior.size))
+
+
+def widened(prior: Floats, first: Floats) -> Floats:  # (k,), (k,) -> (widths, k)
+    """Priors from the likeliest to wider ones than before anything is known."""
+    return np.stack([np.maximum(prior, share * first) for share in _WIDER_PRIORS])
 
 
 def _averaged(precision: Floats, right: Floats, prior: Floats, first: Floats) -> tuple[Floats, Floats]:
@@ -184,15 +224,21 @@ def _averaged(precision: Floats, right: Floats, prior: Floats, first: Floats) ->
 
     Some priors, from the likeliest to the one before anything is known, are averaged by their evidence.
     """
-    priors = [np.maximum(prior, share * first) for share in _WIDER_PRIORS]
+    priors = widened(prior, first)
     covariances = np.stack([np.linalg.inv(precision + np.diag(1 / each)) for each in priors])
     means = np.stack([covariance @ right for covariance in covariances])
     determinants = [np.linalg.slogdet(inverse / each)[1] for inverse, each in zip(covariances, priors, strict=True)]
     weights = softmax(
         np.array([right @ mean / 2 + log / 2 for mean, log in zip(means, determinants, strict=True)])
     )  # F10
+    return mixture(means, covariances, weights)
+
+
+def mixture(means: Floats, covariances: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Mean and covariance of an average of laws; for the covariance the widened priors count alike, too."""
     mean = weights @ means
-    weights, apart = (1 - _ALIKE_SHARE) * weights + _ALIKE_SHARE / weights.size, means - mean  # F11
+    alike = np.where(np.arange(weights.size) < weights.size - len(_WIDER_PRIORS), 0.0, 1 / len(_WIDER_PRIORS))
+    weights, apart = (1 - _ALIKE_SHARE) * weights + _ALIKE_SHARE * alike, means - mean  # F11
     return mean, np.einsum("k,kij->ij", weights, covariances) + (weights[:, None] * apart).T @ apart  # F11
 
 
@@ -201,19 +247,24 @@ def _determined(covariance: Floats, prior: Floats) -> Floats:
     return np.clip(1 - np.diag(covariance) / prior, 0.0, 1.0)  # F9
 
 
-def _cell_variance(smooth: _Smooth, report: GridReport) -> Floats:  # -> (g, h)
+def _cell_variance(smooth: Smooth, report: GridReport) -> Floats:  # -> (g, h)
     """Of what single cells of the finest grid depart from the smooth table, after it was told how much.
 
     A cell of mass t departs by a variance t / s. Over all cells that is 1 / s, and the residuals measure it, within a
     standard error. In that interval the strength s of the fit is believed; outside, the nearest end of the interval is.
     """
-    mass = np.maximum(report.sums(smooth.table), _LEAST_MASS)
-    off, cells = report.values - mass, mass.size
-    measured = float((off**2).sum()) - report.variance * max(cells - smooth.determined, 1.0)  # F14
-    error = report.variance * float(np.sqrt(2 * cells))
+    measured, error = measured_spread(smooth.table, report, smooth.determined)
     least, most = measured - error, max(measured, 0.0) + error
     spread = max(least, min(most, 1 / smooth.strength))  # F14
+    mass = np.maximum(report.sums(smooth.table), _LEAST_MASS)
     return 1 / (1 / report.variance + 1 / (mass * spread))  # F14
+
+
+def measured_spread(table: Floats, report: GridReport, determined: float) -> tuple[float, float]:
+    """The variance by which all cells of a grid together depart from a smooth table, and its standard error."""
+    off = report.values - np.maximum(report.sums(table), _LEAST_MASS)
+    measured = float((off**2).sum()) - report.variance * max(off.size - determined, 1.0)  # F14
+    return measured, report.variance * float(np.sqrt(2 * off.size))
 
 
 class _Model:
@@ -223,10 +274,11 @@ class _Model:
         self, rows: Floats, columns: Floats, bases: tuple[Basis, Basis], reports: Sequence[GridReport]
     ) -> None:
         self.rows, self.columns, self.reports = rows, columns, reports
-        b1, b2 = (b.functions for b in bases)
-        self.features = np.einsum("ik,jl->ijkl", b1, b2).reshape(rows.size, columns.size, -1)
-        self.flat = self.features.reshape(rows.size * columns.size, -1)
-        self.base = np.outer(rows, columns)
+        self.functions = bases[0].functions, bases[1].functions
+        self.base, self.finest = np.outer(rows, columns), reports[-1]
+        self.cells = Blocks.of(self.finest, self.base.shape)
+        # Columns of finer grids are cut out of those of coarser ones.
+        self.blocks = [Blocks.of(report.within(self.finest), self.finest.values.shape) for report in reports]
         self.bands = np.maximum.outer(bases[0].roughness, bases[1].roughness).reshape(-1)
         self.expected = np.where(self.bands == 1, _FIRST_SD**2, _ROUGH_VARIANCE / self.bands**_ROUGHNESS_POWER)  # F9
         self.first_prior: Floats = _FIRST_SD**2 / self.bands**_ROUGHNESS_POWER  # F9: before anything is known
@@ -243,24 +295,39 @@ class _Model:
 
     def table(self, theta: Floats) -> Floats:
         """The table of these coefficients."""
-        g = np.clip((self.flat @ theta).reshape(self.base.shape), -_LARGEST_LOG, _LARGEST_LOG)  # F6
+        first, second = self.functions
+        g = first @ theta.reshape(first.shape[1], -1) @ second.T  # F6
+        g = np.minimum(np.maximum(g, -_LARGEST_LOG), _LARGEST_LOG)
         start = self.base * np.exp(g)
         by_row, self.guess = margin_scales(start, self.rows, self.columns, self.guess, 100, 1e-9)
         return scaled(start, by_row, self.guess)
 
     def law(self, table: Floats, theta: Floats) -> tuple[Floats, Floats]:
         """What the reports say about the coefficients, to first order: their precision, and that times the mean."""
-        r = self.rows.size
-        moved = table[:, :, None] * self.features
-        sums = np.concatenate([moved.sum(axis=1), moved.sum(axis=0)])
-        shift = np.linalg.solve(margin_system(table), sums)
-        moved -= table[:, :, None] * (shift[:r, None] + shift[None, r:])  # F8
+        moved, sums = self.slopes(table), self.cells.sums(table)
         precision, right = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
-        for report in self.reports:
-            slopes = report.sums(moved).reshape(-1, theta.size)
+        for report, blocks in zip(self.reports, self.blocks, strict=True):
+            slopes = blocks.sums_of_each(moved).reshape(-1, theta.size)
             precision += slopes.T @ slopes / report.variance  # F8
-            right += slopes.T @ (report.values - report.sums(table)).reshape(-1) / report.variance
+            right += slopes.T @ (report.values - blocks.sums(sums)).reshape(-1) / report.variance
         return precision, right + precision @ theta
+
+    def slopes(self, table: Floats) -> Floats:  # -> (g, h, k l)
+        """How the cells of the finest grid move with the coefficients when the margins stay as they are.
+
+        Functions of two ranks are products, so most sums are taken for one attribute at a time.
+        """
+        (first, second), (r, c) = self.functions, table.shape
+        across, down = table @ second, table.T @ first
+        by_row = (first[:, :, None] * across[:, None, :]).reshape(r, -1)
+        by_column = (down[:, :, None] * second[:, None, :]).reshape(c, -1)
+        shift = np.linalg.solve(margin_system(table), np.concatenate([by_row, by_column]))
+        rows, columns = self.cells.rows, self.cells.columns.T
+        inside = columns @ (table[:, :, None] * second)  # (r, h, l)
+        moved = (first[:, None, :, None] * inside[:, :, None, :]).reshape(r, len(columns), -1)
+        moved -= (table @ columns.T)[:, :, None] * shift[:r, None]  # F8
+        others = (rows @ table)[:, :, None] * shift[r:]  # F8
+        return (rows @ moved.reshape(r, -1)).reshape(len(rows), len(columns), -1) - columns @ others
 
     def search(self, table: Floats, theta: Floats, step: Floats, prior: Floats) -> tuple[Floats, Floats]:
         """The coefficients after the longest of the steps 1, 1/2, ... that does not lose, and their table."""
@@ -274,5 +341,8 @@ class _Model:
 
     def loss(self, table: Floats, theta: Floats, prior: Floats) -> float:
         """Half the squared misfit, in units of the noise, and the prior's."""
-        off = sum(float(((r.values - r.sums(table)) ** 2).sum()) / r.variance for r in self.reports)
+        sums, off = self.cells.sums(table), 0.0
+        for report, blocks in zip(self.reports, self.blocks, strict=True):
+            lack = (report.values - blocks.sums(sums)).reshape(-1)
+            off += float(lack @ lack) / report.variance
         return (off + float((theta**2 / prior).sum())) / 2  # F8

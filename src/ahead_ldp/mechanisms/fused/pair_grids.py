@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import log2
 
 import numpy as np
@@ -21,6 +22,11 @@ _COARSEST_GRID = 4  # power of 2: a grid of 4 x 4 cells (choice F2)
 _STEP = 2  # powers of 2 from grid to grid: four times the cells (choice F2)
 
 
+@lru_cache(maxsize=4096, typed=True)
+def _oracle(epsilon: float | str | Fraction, cells: int) -> LinearOracle:
+    return choose_oracle(epsilon, cells).oracle
+
+
 def grid_question(
     schema: Schema, pair: Pair, columns: Mapping[int, Columns], cells: float, epsilon: float | str | Fraction
 ) -> Question:
@@ -28,7 +34,7 @@ def grid_question(
     chosen = depths(columns[pair[0]], columns[pair[1]], cells)
     cuts = [columns[a].cuts(depth) for a, depth in zip(pair, chosen, strict=True)]
     partition = Partition.grid(axes_of(schema, pair), cuts)
-    return Question(pair, partition, choose_oracle(epsilon, partition.cells).oracle)
+    return Question(pair, partition, _oracle(epsilon, partition.cells))
 
 
 def depths(first: Columns, second: Columns, cells: float) -> tuple[int, int]:
@@ -55,11 +61,17 @@ def scales(cells: float, rough: bool) -> list[float]:
     return [float(c) for c in range(_COARSEST_GRID, int(cells) + 2, _STEP)] or [cells]
 
 
-def grid_report(question: Question, tally: Tally, columns: Mapping[int, Columns]) -> GridReport:
-    """What a pair's group said, on the bins of its attributes."""
+def grid_report(question: Question, tally: Tally, columns: Mapping[int, Columns], drawn: bool = False) -> GridReport:
+    """What a pair's group said, on the bins of its attributes.
+
+    ``drawn``: the variance holds the chance of who fell into the group, too.
+    """
     oracle, partition = question.oracle, question.partition
     assert isinstance(oracle, LinearOracle)
     starts = [np.unique(partition.lo[:, k]) for k in (0, 1)]
     values = oracle.estimate(tally).reshape(starts[0].size, starts[1].size)
     rows, others = (np.searchsorted(columns[a].bins, s) for a, s in zip(question.attributes, starts, strict=True))
-    return GridReport(rows, others, values, oracle.contrast_variance(tally.n) if tally.n else float("inf"))
+    if not tally.n:
+        return GridReport(rows, others, values, float("inf"))
+    chance = 1 / (partition.cells * tally.n) if drawn else 0.0  # F26
+    return GridReport(rows, others, values, oracle.contrast_variance(tally.n) + chance)

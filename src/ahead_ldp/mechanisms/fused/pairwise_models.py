@@ -85,7 +85,8 @@ class PairwiseModel:
 
     def _table(self, attributes: tuple[int, ...]) -> tuple[list[Ints], Floats]:
         """The pairwise table of these attributes: the bins at which its columns begin, and the table."""
-        if attributes not in self._tables:
+        known = self._tables.get(attributes)  # one look: another thread may clear them
+        if known is None:
             if len(self._tables) >= _MOST_TABLES:
                 self._tables.clear()
             side = max(2, min(_MOST_COLUMNS, int(_MOST_CELLS ** (1 / len(attributes)) + 1e-9)))
@@ -95,8 +96,8 @@ class PairwiseModel:
                 (i, j): block_sums(self.pairs[attributes[i], attributes[j]].table, starts[i], starts[j])
                 for i, j in combinations(range(len(attributes)), 2)
             }
-            self._tables[attributes] = starts, fit_pairs(masses, tables)  # F22
-        return self._tables[attributes]
+            known = self._tables[attributes] = starts, fit_pairs(masses, tables)  # F22
+        return known
 
 
 def _merged(masses: Floats, side: int) -> Ints:

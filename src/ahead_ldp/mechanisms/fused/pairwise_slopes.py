@@ -134,7 +134,8 @@ class _Part:
             self._into(("margin", pair[side]), (weight * others)[:, None] * slope)
         whole = weight * np.prod(lifts, axis=0)
         one, other = shares[0] @ interaction.table.sum(axis=1), shares[1] @ interaction.table.sum(axis=0)
-        most = (np.minimum(one, other) - np.maximum(one + other - 1, 0.0)) / 2  # F19: two of it from bound to bound
+        least, highest = np.maximum(one + other - 1, 0.0), np.minimum(one, other)
+        most = np.maximum(highest - least, 0.0) / 2  # F19: two of it from bound to bound
         if interaction.report is None:
             self._assume((whole * most) ** 2)
             return

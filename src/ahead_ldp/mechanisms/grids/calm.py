@@ -35,7 +35,7 @@ class CALM(Mechanism):
     max_cells: int = 2**16  # of a question: bounds the work and the reports
 
     def __post_init__(self) -> None:
-        """Refuse choices that are none."""
+        """Raise ValueError for a choice that the method does not have."""
         Mechanism.__post_init__(self)
         check_count("users", self.users)
         check_count("max_cells", self.max_cells)

@@ -13,6 +13,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import exact_epsilon
 from ahead_ldp.device.partition import Axis
 from ahead_ldp.estimates.grids import Grid
+from ahead_ldp.mechanisms.grain import GRIDS_COLUMNS
 from ahead_ldp.mechanisms.grids.grid_estimates import GridEstimate
 from ahead_ldp.oracles import named_oracle
 from ahead_ldp.partitions.partition import Partition
@@ -21,7 +22,6 @@ from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_o
 
 ROUNDINGS = ("power_of_two", "exact")
 UPDATES = ("published", "complement")
-_GRAIN = 2**30  # in units of 2^-30 machines agree on a question (docs/architecture.md)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class _Grids(Mechanism):
     alpha2: float = 0.03  # as published (YLWLS20; docs/methods/grids/hdg.md)
 
     def __post_init__(self) -> None:
-        """Refuse choices that are none."""
+        """Raise ValueError for a choice that the method does not have."""
         Mechanism.__post_init__(self)
         asking.check_count("users", self.users)
         asking.check_choice("rounding", self.rounding, ROUNDINGS)
@@ -159,5 +159,5 @@ def _power_of_two(g: float) -> int:
 
 
 def _steady(g: float) -> float:
-    """Rounded to 2^-30, so that one ulp of ``exp`` does not ask another question."""
-    return round(g * _GRAIN) / _GRAIN
+    """Rounded, so that the last bit of ``exp`` does not ask another question."""
+    return round(g * GRIDS_COLUMNS) / GRIDS_COLUMNS  # A12

@@ -10,10 +10,11 @@ import numpy as np
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.estimates.densities import DensityEstimate, less_everyone
+from ahead_ldp.mechanisms.haar_contrasts import HaarContrasts, halves_of
 from ahead_ldp.oracles import Haar, Tally
 from ahead_ldp.partitions.shares import code_shares
 from ahead_ldp.protocol.mechanism import Question
-from ahead_ldp.schema.arrays import Bools, Floats, Ints
+from ahead_ldp.schema.arrays import Floats, Ints
 
 _ROUNDING = 1e-9  # a coefficient below this is rounding
 
@@ -24,12 +25,9 @@ def widths(size: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HaarLevel:
-    """What one group said: for each node the frequency of its first half less that of its second."""
+class HaarLevel(HaarContrasts):
+    """What one group said about the nodes of a level, through noisy coefficients."""
 
-    contrasts: Floats  # (nodes,)
-    halves: Ints  # (nodes, 2) codes in each half; 0 for one beyond the domain
-    n: int
     oracle: Haar
 
     @classmethod
@@ -38,29 +36,7 @@ class HaarLevel:
         oracle, cells = question.oracle, question.partition
         if not isinstance(oracle, Haar):
             raise ValueError(f"expected a question about Haar coefficients, got one by {oracle.name}")
-        halves = np.append(cells.hi - cells.lo, [0] * (oracle.d % 2)).reshape(-1, 2)
-        return cls(oracle.contrasts(tally), halves, tally.n, oracle)
-
-    @property
-    def whole(self) -> Bools:
-        """Nodes with two halves: the others pass on what they have."""
-        return np.asarray(self.halves[:, 1] > 0)
-
-    def split(self, f: Floats, non_negative: bool) -> Floats:  # (nodes,) -> (halves,)
-        """The frequencies of the halves from those of the nodes; without reports by their numbers of codes."""
-        if self.n == 0:
-            first = f * self.halves[:, 0] / self.halves.sum(axis=1)
-        else:
-            c = np.clip(self.contrasts, -f, f) if non_negative else self.contrasts
-            first = np.where(self.whole, (f + c) / 2, f)
-        return np.stack([first, f - first], axis=1).reshape(-1)[self.halves.reshape(-1) > 0]
-
-    def join(self, weights: Floats) -> tuple[Floats, Floats]:  # (k, halves) -> (k, nodes), (k, nodes)
-        """``split`` transposed: how much nodes and coefficients count in a weighted sum over the halves."""
-        pairs = np.zeros((len(weights), self.halves.size))
-        pairs[:, : weights.shape[1]] = weights
-        first, second = pairs[:, 0::2], pairs[:, 1::2]
-        return np.where(self.whole, (first + second) / 2, first), np.where(self.whole, (first - second) / 2, 0.0)
+        return cls(oracle.contrasts(tally), halves_of((cells.hi - cells.lo)[:, 0]), tally.n, oracle)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from ahead_ldp.mechanisms.hierarchy.hierarchies import Hierarchy, LevelMeasureme
 from ahead_ldp.mechanisms.hierarchy.hierarchy_estimates import CoverEstimate, LeastSquaresEstimate
 from ahead_ldp.oracles import UNBIASED, LinearOracle, linear_oracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of, dotted
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of, check_count, dotted
 
 SHORT = ("grr", "olh", "hrr")  # oracles whose reports do not grow with the cells
 MANY_CELLS = 512  # from here on bit vectors gain a per cent at most (docs/methods/hierarchy/hio.md)
@@ -33,8 +33,7 @@ class FullTrees(Mechanism):
     def __post_init__(self) -> None:
         """Raise ValueError for a fan-out below 2, an oracle that is not linear, and bounds without consistency."""
         Mechanism.__post_init__(self)
-        if type(self.fanout) is not int or self.fanout < 2:
-            raise ValueError(f"expected fanout to be an integer >= 2, got {self.fanout!r}")
+        check_count("fanout", self.fanout, 2)
         if self.non_negative and not self.consistent:
             raise ValueError("expected consistent=True for non_negative=True")
         self.make_oracle(2)

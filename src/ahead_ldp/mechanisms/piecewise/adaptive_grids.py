@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ahead_ldp.estimates.solvers.norm_sub import nearest_in_simplex
+from ahead_ldp.mechanisms.grain import PRIPL_MASS
 from ahead_ldp.schema.arrays import Floats, Ints
-
-_GRAIN = 2**40  # in units of 2^-40 machines agree on a question (docs/architecture.md)
 
 
 def adapt_columns(
@@ -45,7 +44,8 @@ class _Columns:
 
     def __init__(self, borders: Ints, density: Floats, keep: Ints) -> None:
         self.borders: list[int] = borders.tolist()
-        self.sums = np.concatenate([[0.0], np.cumsum(np.round(density * _GRAIN) / _GRAIN)])
+        steps = np.round(density * PRIPL_MASS) / PRIPL_MASS  # A12
+        self.sums = np.concatenate([[0.0], np.cumsum(steps)])
         self.open = [True] * (len(self.borders) - 1)
         self.made = [False] * (len(self.borders) - 1)
         self.keep = set(keep.tolist())

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from ahead_ldp.mechanisms.grain import FANOUT_COST
 from ahead_ldp.schema.arrays import Floats, Ints
 
 WIDEST = 20  # the largest fan-out that is tried, as published (WWWN23; docs/methods/piecewise/privnud.md)
-_GRAIN = 2**30  # in units of 2^-30 machines agree on a question (docs/architecture.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def containing(lo: Ints, hi: Ints, d: int) -> Floats:
 def best_fanouts(lo: Ints, hi: Ints, parent: tuple[Ints, Ints], d: int) -> Ints:  # (k,) -> (k,)
     """The fan-out of least cost for each node, the smallest of equals; 2 for a single code, which is not cut."""
     costs = np.stack([fanout_cost(lo, hi, parent, d, b) for b in range(2, WIDEST + 1)])
-    return np.argmin(np.round(costs / np.maximum(costs[0], 1.0) * _GRAIN), axis=0) + 2
+    return np.argmin(np.round(costs / np.maximum(costs[0], 1.0) * FANOUT_COST), axis=0) + 2  # A12
 
 
 def fanout_cost(lo: Ints, hi: Ints, parent: tuple[Ints, Ints], d: int, fanout: int) -> Floats:  # (k,) -> (k,)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ahead_ldp.mechanisms.grain import PRIPL_RESIDUE
 from ahead_ldp.schema.arrays import Floats, Ints
 
 _GAIN = 1.005  # of the squares: a smaller ratio rounds to 1.00, where the published code ends (WYHM24, Alg. 1)
-_GRAIN = 2**30  # in units of 2^-30 machines agree on a question (docs/architecture.md)
 _SPAN_RESIDUE = 1e-9  # of a hinge's squared norm: what is left of it after the basis is rounding
 _RESIDUE = 1e-20  # squares of a histogram's rest that are rounding
 _DEPENDENCE = 1e-10  # of a norm: a direction with less is in the basis already, but for rounding
@@ -141,5 +141,5 @@ def _slopes(histogram: Floats, cuts: list[int]) -> Floats:  # -> (segments,)
 
 
 def _coarse(x: Floats) -> Floats:
-    """Rounded to 2^-30, so that one ulp does not ask another question."""
-    return np.round(x * _GRAIN)
+    """In whole steps, so that the last bit does not ask another question."""
+    return np.round(x * PRIPL_RESIDUE)  # A12

@@ -52,7 +52,7 @@ class PriPL(Mechanism):
     estimator: str = "joint"
 
     def __post_init__(self) -> None:
-        """Refuse choices that are none."""
+        """Raise ValueError for a choice that the method does not have."""
         Mechanism.__post_init__(self)
         asking.check_count("users", self.users, optional=True)
         asking.check_choice("estimator", self.estimator, ESTIMATORS)

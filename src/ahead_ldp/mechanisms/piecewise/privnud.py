@@ -19,6 +19,7 @@ from ahead_ldp.device.partition import Axis
 from ahead_ldp.estimates.measurements import pool
 from ahead_ldp.estimates.solvers.norm_sub import norm_sub
 from ahead_ldp.estimates.solvers.tree_least_squares import TreeLeastSquares
+from ahead_ldp.mechanisms.grain import PRIVNUD_NOISE
 from ahead_ldp.mechanisms.piecewise.fanout_plan import PlannedNode, containing, plan
 from ahead_ldp.mechanisms.piecewise.interval_estimates import IntervalEstimate, Margin
 from ahead_ldp.mechanisms.piecewise.interval_reports import NodeReport, cell_precision
@@ -32,7 +33,6 @@ from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, only_a
 from ahead_ldp.schema.arrays import Bools, Floats
 
 ESTIMATORS = ("weighted", "published")
-_GRAIN = 2**30  # in units of 2^-30 machines agree on a question (docs/architecture.md)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class PrivNUD(Mechanism):
     estimator: str = "weighted"
 
     def __post_init__(self) -> None:
-        """Refuse choices that are none."""
+        """Raise ValueError for a choice that the method does not have."""
         Mechanism.__post_init__(self)
         asking.check_choice("estimator", self.estimator, ESTIMATORS)
         asking.check_count("users", self.users, optional=True)
@@ -168,7 +168,7 @@ class _Progress:
         cut = (uses + child_uses.sum()) * variance
         even, most = f / len(family), child_uses.max()
         whole = uses * variance * people / left + (child_uses.sum() - most) * even**2 + most * (f - even) ** 2
-        return bool(round(whole / cut * _GRAIN) >= _GRAIN)
+        return bool(round(whole / cut * PRIVNUD_NOISE) >= PRIVNUD_NOISE)  # A12
 
     def _uses(self, nodes: list[PlannedNode], parent: PlannedNode) -> Floats:
         lo, hi = np.array([n.lo for n in nodes]), np.array([n.hi for n in nodes])

@@ -14,9 +14,9 @@ from ahead_ldp.device.canonical import Record, parse_canonical
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.question import Policy, check_question
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.mechanisms.hierarchy.haar_estimates import HaarEstimate, HaarLevel
 from ahead_ldp.mechanisms.recorded.recorded_estimates import RecordedEstimate
 from ahead_ldp.mechanisms.square_wave.wave_estimates import WaveEstimate
+from ahead_ldp.mechanisms.wavelet.wavelet_estimates import Order, WaveletEstimate, halvings
 from ahead_ldp.oracles import SW, Haar, Tally, oracle_of_law
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, Wave
@@ -82,8 +82,10 @@ def estimate_from(schema: Schema, told: Sequence[tuple[Question, Tally]]) -> Est
     Haar coefficients and square waves say nothing about a single cell: they are read by the transform and the
     likelihood that belong to them. Everything else is a ``RecordedEstimate``.
     """
-    if told and all(isinstance(question.oracle, Haar) for question, _ in told) and len(schema.attributes) == 1:
-        return HaarEstimate.of(schema, [HaarLevel.of(question, tally) for question, tally in told], True)
+    if len(schema.attributes) == 1 and any(isinstance(question.oracle, Haar) for question, _ in told):
+        orders = sorted((Order.of(question, tally) for question, tally in told), key=lambda order: order.halves.size)
+        if halvings(schema, orders):
+            return WaveletEstimate.of(schema, orders, "clipped")
     if len(told) == 1 and isinstance(oracle := told[0][0].oracle, SW) and schema.sizes == (oracle.d,):
         return WaveEstimate.of(schema, oracle, told[0][1], False, _EM_TOLERANCE)
     return RecordedEstimate.of(schema, [(q.attributes, q.partition, q.oracle, tally) for q, tally in told])

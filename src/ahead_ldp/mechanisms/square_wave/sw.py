@@ -11,7 +11,7 @@ from ahead_ldp.mechanisms.square_wave.wave_estimates import WaveEstimate
 from ahead_ldp.oracles import SW as SquareWave
 from ahead_ldp.oracles import Tally
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of, only_axis
+from ahead_ldp.protocol.mechanism import Group, Mechanism, Question, Run, axes_of, check_ordered, only_axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,5 @@ class SW(Mechanism):
 
 def _size(schema: Schema) -> int:
     axis = only_axis(schema, SW.name)
-    if axis.nominal or axis.missing:
-        kind = "a nominal attribute" if axis.nominal else "a cell for missing values"
-        raise ValueError(f"expected an ordered attribute without a cell for missing values for {SW.name}, got {kind}")
+    check_ordered([axis], SW.name)
     return axis.size
