@@ -9,9 +9,10 @@ from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.mechanisms.ahead.lle import LLE
 from ahead_ldp.mechanisms.ahead.uniform import Uniform
 from ahead_ldp.protocol.turnout import fewest_people
-from ahead_ldp.research import planner
+from ahead_ldp.research import planner, references
 from ahead_ldp.research.evaluation import Task, choose, measure, workload_rng
-from ahead_ldp.research.planner import lay_out, plan, reference_population
+from ahead_ldp.research.planner import lay_out, plan
+from ahead_ldp.research.references import reference_population, reference_shares
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import random_workload
 
@@ -72,11 +73,13 @@ def test_groups_that_may_miss_their_minimum_are_warned_of():
 def test_a_prediction_is_a_measurement_on_the_reference():
     schema, mechanism = as_schema(["x=codes,16", "y=codes,8"]), AHEAD.paper(epsilon=1.0)
     found = plan(mechanism, schema, 5_000)
-    assert [p.shape for p in found.predictions] == list(planner.SHAPES)
+    assert [p.shape for p in found.predictions] == list(references.SHAPES)
     for i, prediction in enumerate(found.predictions):
-        people = reference_population(prediction.shape, schema.sizes, 5_000, np.random.default_rng([planner.SEED, i]))
-        task = Task.of(schema, people, random_workload(schema, planner.QUERIES, workload_rng(planner.SEED)))
-        assert prediction.mse == measure(task, mechanism, planner.REPEATS, planner.SEED).mse
+        people = reference_population(
+            prediction.shape, schema.sizes, 5_000, np.random.default_rng([references.SEED, i])
+        )
+        task = Task.of(schema, people, random_workload(schema, references.QUERIES, workload_rng(references.SEED)))
+        assert prediction.mse == measure(task, mechanism, planner.REPEATS, references.SEED).mse
     assert found == plan(mechanism, schema, 5_000)
 
 
@@ -90,7 +93,7 @@ def test_predicted_widths_are_those_of_a_real_run(method, epsilon):
     mechanism = choose(method, schema, epsilon, n)[0]
     people = reference_population("heaped", schema.sizes, n, np.random.default_rng(1))
     predicted = planner.predict_widths(mechanism, schema, "heaped", people).half
-    shares = planner.reference_shares("heaped", schema.sizes)[0]
+    shares = reference_shares("heaped", schema.sizes)[0]
     values = np.random.default_rng(77).choice(32, size=n, p=shares)
     estimate = ahead_ldp.simulate(values, schema, epsilon=epsilon, method=method, random_state=78)
 
@@ -107,7 +110,7 @@ def test_predicted_widths_are_those_of_a_real_run(method, epsilon):
 def test_widths_are_of_the_plan_and_shrink_with_people():
     schema = as_schema("x=codes,16")
     few, many = (plan(Flat(epsilon=1.0, oracle="oue"), schema, n) for n in (2_000, 200_000))
-    assert [w.shape for w in many.widths] == list(planner.SHAPES)
+    assert [w.shape for w in many.widths] == list(references.SHAPES)
     for a, b in zip(few.widths, many.widths, strict=True):
         for kind in ("range", "code"):
             assert 0 < b.half[kind] < a.half[kind] <= 0.5
@@ -135,7 +138,7 @@ def test_people_of_the_reference_are_independent_with_the_stated_margins():
 
 
 def test_a_wide_reference_is_of_fewer_people(monkeypatch):
-    monkeypatch.setattr(planner, "MOST_RECORDS", 1000)
+    monkeypatch.setattr(references, "MOST_RECORDS", 1000)
     wide = reference_population("zipf", (2048, 2048), 10**9, np.random.default_rng(1))
     assert wide.n == 1000
     assert wide.records.min() == 0

@@ -7,7 +7,7 @@ import pytest
 
 from ahead_ldp.cli import main
 from ahead_ldp.research.figures.tradeoffs import plot_tradeoff
-from ahead_ldp.research.planner import SHAPES
+from ahead_ldp.research.references import SHAPES
 from ahead_ldp.research.targets import Case, exchange, forecast, solve
 from ahead_ldp.schema.attributes import as_schema
 

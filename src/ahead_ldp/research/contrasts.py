@@ -118,8 +118,10 @@ def _needed(mean: float, base: float, a: float, b: float, repeats: int, tail: fl
 
 def explanation(methods: int, repeats: int, level: float = LEVEL) -> str:
     """What the verdicts rest on, in words."""
+    intervals = "The interval is" if methods == 2 else "The intervals are"
+    together = "it holds" if methods == 2 else f"all {methods - 1} hold at once"
     return (
-        f"Every method had the same people and queries and its own noise, {repeats} times. The intervals are of its "
-        f"mean error over the least mean error; all {methods - 1} hold at once with {100 * level:g} % confidence. "
+        f"Every method had the same people and queries and its own noise, {repeats} times. {intervals} of its "
+        f"mean error over the least mean error; {together} with {100 * level:g} % confidence. "
         f"Worse: the whole interval is above 1. As good: it is below {NEAR:g}. Open: these repetitions do not decide."
     )

@@ -1,24 +1,22 @@
 """A plan before anybody is asked: groups, waves, what a report weighs, the error and the intervals to expect.
 
-What depends on the people is found by simulating the method on reference populations, said to be such. Nothing here has
-seen private data.
+What depends on the people is what the method makes of reference populations, said to be such. It is read from tables
+(`forecasts`), or simulated where they do not reach or somebody asks for it. Nothing here has seen private data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import reduce
-from math import prod
+from math import exp
 from typing import Any
 
-import numpy as np
 from numpy.random import Generator
 
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.frames import ID_LENGTH
-from ahead_ldp.engines.simulation import MOST_CELLS, Population, run_simulation
+from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.cards import card, whiskers
 from ahead_ldp.mechanisms.ahead.decomposition import GrownTrees, threshold
 from ahead_ldp.mechanisms.few_people import MINIMUM
@@ -27,18 +25,23 @@ from ahead_ldp.partitions.trees import Tree
 from ahead_ldp.protocol.mechanism import Mechanism, Question, axes_of, check_count
 from ahead_ldp.protocol.session import Provenance
 from ahead_ldp.protocol.turnout import Staffing, refusal, staffing
+from ahead_ldp.research import forecasts
 from ahead_ldp.research.evaluation import Spread, Task, run_trial, trial_rng, workload_rng
-from ahead_ldp.research.widths import KINDS, LEVEL, half_widths, means
-from ahead_ldp.schema.arrays import Floats
+from ahead_ldp.research.forecasts import NotTabled, Outlook, Source
+from ahead_ldp.research.references import (
+    QUERIES,
+    SEED,
+    SHAPES,
+    IndependentPeople,
+    reference_population,
+    reference_shares,
+    shape_rng,
+)
+from ahead_ldp.research.widths import KINDS, LEVEL, WIDTH_REPEATS, half_widths, means
 from ahead_ldp.schema.workloads import random_workload
 
-SHAPES = ("uniform", "zipf", "bumps", "heaped")
 REPEATS = 5
-QUERIES = 200
-WIDTH_REPEATS = 2  # widths scatter far less than errors
-SEED = 2021
-MOST_RECORDS = 1_000_000  # people of a reference population that is too wide for a histogram
-_ZIPF = 1.1  # AHEAD, Sec. 5.1
+ASKED_FOR = "asked for"  # the simulation
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,16 @@ class PlannedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The mean squared error of random queries on a reference population of this shape, simulated."""
+    """The mean squared error of random queries on a reference population of this shape.
+
+    From a table, its standard deviation is that of single runs, and its interval says how far the table may be off.
+    """
 
     shape: str
     people: int
     mse: Spread
     queries: int = QUERIES
-    repeats: int = REPEATS
+    repeats: int = REPEATS  # 0: read from a table
 
     def record(self) -> dict[str, Any]:
         """As plain values."""
@@ -81,7 +87,7 @@ class PredictedWidths:
     shape: str
     people: int
     half: dict[str, float | None]  # by kind of question; None where the attributes have none of it
-    repeats: int = WIDTH_REPEATS
+    repeats: int = WIDTH_REPEATS  # 0: read from a table
 
     def record(self) -> dict[str, Any]:
         """As plain values."""
@@ -105,6 +111,12 @@ class Plan:
     minimum: int = MINIMUM  # reports without which a group is not counted
     predictions: tuple[Prediction, ...] = ()
     widths: tuple[PredictedWidths, ...] = ()
+    simulated: str = ""  # why nothing was read from a table; empty if the predictions were
+
+    @property
+    def source(self) -> Source:
+        """Where the predictions are from."""
+        return "simulation" if self.simulated else "table"
 
     @property
     def waves(self) -> int:
@@ -169,6 +181,8 @@ class Plan:
             "fanout": self.fanout,
             "theta": None if self.theta is None else list(self.theta),
             "report_bytes": None if self.report_bytes is None else list(self.report_bytes),
+            "source": self.source,
+            "simulated": self.simulated,
             "predicted": [prediction.record() for prediction in self.predictions],
             "widths": [widths.record() for widths in self.widths],
             "turnout": self.staffing.record(),
@@ -182,12 +196,40 @@ def plan(
     users: int,
     progress: Callable[[int, int], None] | None = None,
     minimum: int = MINIMUM,
+    simulate: bool = False,
 ) -> Plan:
-    """Groups and questions from one run on the Zipf reference, errors and widths from repeated runs on every one."""
+    """Groups and questions from one run on the Zipf reference; errors and widths from a table, if one reaches so far.
+
+    Else, or with ``simulate``, they come from repeated runs on every reference.
+    """
     if users < 1:
         raise ValueError(f"expected users >= 1, got {users}")
     check_count("minimum", minimum)
-    laid_out = replace(lay_out(mechanism, schema, users), minimum=minimum)
+    try:
+        outlook = None if simulate else forecasts.look_up(mechanism, schema, users)
+        why = ASKED_FOR if simulate else ""
+    except NotTabled as reason:
+        outlook, why = None, str(reason)
+    laid_out = lay_out(mechanism, schema, users, quick=outlook is not None)
+    if outlook is None:
+        predictions, widths = _simulated(mechanism, schema, users, progress)
+    else:
+        predictions, widths = _tabled(outlook, users)
+    return replace(laid_out, minimum=minimum, predictions=predictions, widths=widths, simulated=why)
+
+
+def _tabled(outlook: Outlook, users: int) -> tuple[tuple[Prediction, ...], tuple[PredictedWidths, ...]]:
+    predictions = []
+    for shape, mse in outlook.mse.items():
+        between = mse * exp(-outlook.doubt), mse * exp(outlook.doubt)
+        predictions.append(Prediction(shape, users, Spread(mse, outlook.scatter * mse, between), repeats=0))
+    widths = (PredictedWidths(shape, users, half, repeats=0) for shape, half in outlook.half.items())
+    return tuple(predictions), tuple(widths)
+
+
+def _simulated(
+    mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[int, int], None] | None
+) -> tuple[tuple[Prediction, ...], tuple[PredictedWidths, ...]]:
     predictions, widths, done = [], [], 0
     for shape in SHAPES:
         people = reference_population(shape, schema.sizes, users, shape_rng(shape))
@@ -200,7 +242,7 @@ def plan(
                 progress(done, len(SHAPES) * REPEATS)
         predictions.append(Prediction(shape, people.n, Spread.of(errors)))
         widths.append(predict_widths(mechanism, schema, shape, people))
-    return replace(laid_out, predictions=tuple(predictions), widths=tuple(widths))
+    return tuple(predictions), tuple(widths)
 
 
 def predict_widths(mechanism: Mechanism, schema: Schema, shape: str, people: Population) -> PredictedWidths:
@@ -214,65 +256,35 @@ def predict_widths(mechanism: Mechanism, schema: Schema, shape: str, people: Pop
     return PredictedWidths(shape, people.n, means(found))
 
 
-def lay_out(mechanism: Mechanism, schema: Schema, users: int) -> Plan:
-    """The plan without its predictions: groups, and the questions that they get in a run on the Zipf reference."""
-    people = reference_population("zipf", schema.sizes, users, shape_rng("zipf"))
-    estimate = run_simulation(mechanism, schema, people, _trial_rng(mechanism, 0))
-    assert isinstance(estimate.provenance, Provenance)
+def lay_out(mechanism: Mechanism, schema: Schema, users: int, quick: bool = False) -> Plan:
+    """The plan without its predictions: groups, and the questions that they get in a run on the Zipf reference.
+
+    The quick way knows the people by their shares alone and makes no estimate: many attributes take no longer.
+    """
+    rng = _trial_rng(mechanism, 0)
+    if quick:
+        waves = IndependentPeople(reference_shares("zipf", schema.sizes), users).asked(mechanism, schema, rng)
+    else:
+        people = reference_population("zipf", schema.sizes, users, shape_rng("zipf"))
+        origin = run_simulation(mechanism, schema, people, rng).provenance
+        assert isinstance(origin, Provenance)
+        waves = [after.wave for after in origin.waves]
     groups = {group.id: group for group in mechanism.groups(schema)}
     everybody = sum(group.share for group in groups.values())
     planned = [
         PlannedGroup(
             id=name,
-            wave=wave,
+            wave=number,
             share=groups[name].share,
             people=(expected := users * groups[name].share / everybody),
             cells=question.partition.cells,
             report_bytes=ID_LENGTH + question.oracle.report_bytes,
             theta=_theta(mechanism, schema, question, expected),
         )
-        for wave, after in enumerate(estimate.provenance.waves, start=1)
-        for name, question in after.wave.items()
+        for number, wave in enumerate(waves, start=1)
+        for name, question in wave.items()
     ]
     return Plan(mechanism, schema, users, tuple(planned))
-
-
-def reference_population(shape: str, sizes: Sequence[int], users: int, rng: Generator) -> Population:
-    """People whose attributes are independent and all of one shape.
-
-    "uniform"; "zipf" with exponent 1.1, as in the paper; "bumps", two bells; "heaped", an exponential of whose people
-    a third round to a sixteenth of the domain. A domain too wide for a histogram is filled with at most a million
-    people.
-    """
-    margins = reference_shares(shape, sizes)
-    if prod(sizes) <= MOST_CELLS:
-        joint: Floats = reduce(np.multiply.outer, margins)
-        return Population.of_histogram(rng.multinomial(users, joint.reshape(-1)).reshape(tuple(sizes)))
-    n = min(users, MOST_RECORDS)
-    columns = [rng.choice(p.size, size=n, p=p) for p in margins]
-    return Population.of_records(np.stack(columns, axis=1), sizes)
-
-
-def reference_shares(shape: str, sizes: Sequence[int]) -> list[Floats]:
-    """The shares of the codes of each attribute, from which the people of a shape are drawn."""
-    if shape not in SHAPES:
-        raise ValueError(f"expected a shape among {', '.join(SHAPES)}, got {shape!r}")
-    return [_margin(shape, size) for size in sizes]
-
-
-def _margin(shape: str, size: int) -> Floats:
-    x: Floats = (np.arange(size) + 0.5) / size
-    weights: Floats = np.ones(size)  # uniform
-    if shape == "zipf":
-        weights = np.arange(1.0, size + 1) ** -_ZIPF
-    elif shape == "bumps":
-        weights = np.exp(-0.5 * ((x - 0.3) / 0.08) ** 2) + 0.5 * np.exp(-0.5 * ((x - 0.7) / 0.1) ** 2)
-    elif shape == "heaped":
-        weights = np.exp(-4 * x)
-        every = max(size // 16, 1)
-        rounded = np.bincount(np.arange(size) // every * every, weights=weights, minlength=size).astype(float)
-        weights = 2 / 3 * weights + 1 / 3 * rounded
-    return weights / weights.sum()
 
 
 def _theta(mechanism: Mechanism, schema: Schema, question: Question, people: float) -> float | None:
@@ -281,11 +293,6 @@ def _theta(mechanism: Mechanism, schema: Schema, question: Question, people: flo
     root = Tree.root(axes_of(schema, question.attributes), mechanism.fanout)
     variance = float(question.oracle.variance(1)) / people
     return float(threshold(variance, root.prospective_children[0], mechanism.scale))
-
-
-def shape_rng(shape: str) -> Generator:
-    """The generator that draws the people of a reference shape."""
-    return np.random.default_rng([SEED, SHAPES.index(shape)])
 
 
 def _trial_rng(mechanism: Mechanism, repetition: int) -> Generator:

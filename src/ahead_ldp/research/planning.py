@@ -18,13 +18,15 @@ def plan(
     users: int,
     method: str | type[Mechanism] | Mechanism | None = None,
     paper: bool = False,
+    simulate: bool = False,
     **choices: Any,
 ) -> Plan:
-    """What a collection would look like: waves, groups, error and widths to expect on people of three shapes.
+    """What a collection would look like: waves, groups, error and widths to expect on people of four shapes.
 
     ``schema``, ``method``, ``paper`` and further choices are as for `simulate`; ``users`` is how many people are
-    expected. Nothing about real people is read. The errors come from simulations and take seconds.
+    expected. Nothing about real people is read. The errors come from tables that were simulated in advance. Where those
+    do not reach, and with ``simulate``, they are simulated now, which takes seconds; ``Plan.source`` says which it was.
     """
     declared = as_schema(schema)
     mechanism = make_mechanism(method, declared, epsilon, users, paper, **choices)
-    return planner.plan(mechanism, declared, int(users))
+    return planner.plan(mechanism, declared, int(users), simulate=simulate)

@@ -7,7 +7,7 @@ reference populations, so a row says what a group of that share of the people ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from ahead_ldp.engines.simulation import run_simulation
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.research.evaluation import trial_rng
-from ahead_ldp.research.planner import SEED, reference_population, shape_rng
+from ahead_ldp.research.references import SEED, reference_population, shape_rng
 from ahead_ldp.research.widths import LEVEL
 from ahead_ldp.schema.workloads import Workload
 
 SHAPES = ("uniform", "zipf")  # groups of one size, and groups of very different sizes
+REPEATS = 4  # of a simulation: the interval of a group scatters by a sixth from one run to the next
 _MOST_GROUPS = 12  # each takes a bound of two attributes
 _BINS = 8  # of a numeric attribute
 
@@ -49,13 +50,30 @@ class GroupCost:
 def group_costs(
     mechanism: Mechanism, schema: Schema, users: int, by: str, shapes: Sequence[str] = SHAPES
 ) -> list[GroupCost]:
-    """What can be said of every group of an attribute: its categories, or eight bins. Of many, the first twelve."""
+    """What can be said of every group of an attribute: its categories, or eight bins. Of many, the first twelve.
+
+    Numbers are means over a few runs.
+    """
     other, costs = asked_in_groups(schema, by), []
     for shape in shapes:
         people = reference_population(shape, schema.sizes, users, shape_rng(shape))
-        rng = trial_rng(SEED, mechanism.name, mechanism.epsilon, 0)
-        costs += _costs(run_simulation(mechanism, schema, people, rng), shape, by, other)
+        runs = [
+            _costs(
+                run_simulation(mechanism, schema, people, trial_rng(SEED, mechanism.name, mechanism.epsilon, k)),
+                shape,
+                by,
+                other,
+            )
+            for k in range(REPEATS)
+        ]
+        costs += [_mean(of_group) for of_group in zip(*runs, strict=True)]
     return costs
+
+
+def _mean(runs: Sequence[GroupCost]) -> GroupCost:
+    """Of one group in several runs."""
+    share, half, everybody = np.mean([[run.share, run.half, run.everybody] for run in runs], axis=0).tolist()
+    return replace(runs[0], share=share, half=half, everybody=everybody)
 
 
 def asked_in_groups(schema: Schema, by: str) -> int:

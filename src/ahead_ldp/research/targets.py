@@ -1,9 +1,10 @@
 """From a target to a plan: the error to expect, and how many people, which epsilon, how fine, how many attributes.
 
-All is simulated on the reference populations of `planner`; what counts is the least favourable one. A target is about
-one of four sizes, the ``Meaning`` of a forecast. "error": the absolute error that 95 % of random range answers stay
-within. "range", "code" and "quantile": half the width, in the mean, of the intervals that will be printed for random
-ranges, for single codes and for quartiles (as a share of the attribute's range).
+All is about the reference populations of `references`; what counts is the least favourable one. What is expected there
+is read from tables (`forecasts`), or simulated where they do not reach. A target is about one of four sizes, the
+``Meaning`` of a forecast. "error": the absolute error that 95 % of random range answers stay within. "range", "code"
+and "quantile": half the width, in the mean, of the intervals that will be printed for random ranges, for single codes
+and for quartiles (as a share of the attribute's range).
 """
 
 from __future__ import annotations
@@ -19,17 +20,11 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import LEAST_NEW, MOST_NEW, epsilon_text
 from ahead_ldp.engines.simulation import run_simulation
 from ahead_ldp.estimates.cards import card, whiskers
+from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.research.evaluation import Task, choose, trial_rng, workload_rng
-from ahead_ldp.research.planner import (
-    QUERIES,
-    SEED,
-    SHAPES,
-    WIDTH_REPEATS,
-    reference_population,
-    reference_shares,
-    shape_rng,
-)
-from ahead_ldp.research.widths import half_widths
+from ahead_ldp.research.forecasts import NotTabled, Outlook, Source, look_up
+from ahead_ldp.research.references import QUERIES, SEED, SHAPES, reference_population, reference_shares, shape_rng
+from ahead_ldp.research.widths import WIDTH_REPEATS, half_widths
 from ahead_ldp.schema.attributes import as_schema, codes
 from ahead_ldp.schema.workloads import random_workload
 
@@ -67,6 +62,7 @@ class Forecast:
     mse: dict[str, float]  # by shape, over random ranges
     errors: dict[str, float]  # by shape: the size that ``meaning`` names
     meaning: Meaning = "error"
+    source: Source = "simulation"
 
     @property
     def error(self) -> float:
@@ -83,6 +79,7 @@ class Forecast:
             "sizes": list(self.case.schema.sizes),
             "level": LEVEL,
             "meaning": self.meaning,
+            "source": self.source,
             "error": self.error,
             "by_shape": {s: {"mse": self.mse[s], "error": self.errors[s]} for s in self.mse},
         }
@@ -122,12 +119,50 @@ class Solution:
 
 
 def forecast(
-    case: Case, repeats: int | None = None, shapes: Iterable[str] = SHAPES, meaning: Meaning = "error"
+    case: Case,
+    repeats: int | None = None,
+    shapes: Iterable[str] = SHAPES,
+    meaning: Meaning = "error",
+    simulate: bool = False,
 ) -> Forecast:
-    """Simulate the case on the reference populations; ``repeats`` left out are six for errors, two for widths."""
+    """What to expect of the case on the reference populations, from a table if one reaches so far.
+
+    Else, or with ``simulate``, it is simulated; ``repeats`` left out are then six for errors, two for widths.
+    """
     if meaning not in MEANINGS:
         raise ValueError(f"expected meaning to be one of {', '.join(MEANINGS)}, got {meaning!r}")
     mechanism, _ = choose(case.method, case.schema, epsilon_text(case.epsilon), case.users, case.settings)
+    outlook = None if simulate else _read(case, mechanism)
+    if outlook is None:
+        return _simulated(case, mechanism, repeats, shapes, meaning)
+    return _tabled(case, mechanism.name, outlook, shapes, meaning)
+
+
+def is_tabled(case: Case) -> bool:
+    """Whether a forecast of the case takes no simulation."""
+    mechanism, _ = choose(case.method, case.schema, epsilon_text(case.epsilon), case.users, case.settings)
+    return _read(case, mechanism) is not None
+
+
+def _read(case: Case, mechanism: Mechanism) -> Outlook | None:
+    try:
+        return look_up(mechanism, case.schema, case.users)
+    except NotTabled:
+        return None
+
+
+def _tabled(case: Case, method: str, outlook: Outlook, shapes: Iterable[str], meaning: Meaning) -> Forecast:
+    mse = {shape: outlook.mse[shape] for shape in shapes}
+    sizes = {}
+    for shape in mse:
+        half = outlook.error[shape] if meaning == "error" else outlook.half[shape][meaning]
+        sizes[shape] = _mean([] if half is None else [half], meaning)
+    return Forecast(case, method, mse, sizes, meaning, "table")
+
+
+def _simulated(
+    case: Case, mechanism: Mechanism, repeats: int | None, shapes: Iterable[str], meaning: Meaning
+) -> Forecast:
     workload = random_workload(case.schema, QUERIES, workload_rng(SEED))
     mse, sizes = {}, {}
     for shape in shapes:
@@ -157,7 +192,12 @@ def exchange(case: Case, epsilon: float) -> int:
 
 
 def solve(
-    case: Case, unknown: Unknown, target: float, progress: Progress | None = None, meaning: Meaning = "error"
+    case: Case,
+    unknown: Unknown,
+    target: float,
+    progress: Progress | None = None,
+    meaning: Meaning = "error",
+    simulate: bool = False,
 ) -> Solution:
     """The unknown that keeps the target; the case's own value of it is where the search begins.
 
@@ -172,7 +212,7 @@ def solve(
 
     def look(case: Case) -> Forecast:
         """Forecast and remember."""
-        tried.append(forecast(case, meaning=meaning))
+        tried.append(forecast(case, meaning=meaning, simulate=simulate))
         if progress:
             progress(f"{unknown} {_value(case, unknown):g}: within {100 * tried[-1].error:.2f} points")
         return tried[-1]

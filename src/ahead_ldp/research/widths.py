@@ -21,6 +21,7 @@ Kind = Literal["range", "code", "quantile"]
 
 KINDS: tuple[Kind, ...] = ("range", "code", "quantile")
 LEVEL = 0.95
+WIDTH_REPEATS = 2  # of a simulation: widths scatter far less than errors
 _RANGES = {1: 8}  # random ranges of one attribute; of more, whose bounds take longer:
 _BOXES = 4
 _CODES = 6  # of all attributes together, the heaviest first

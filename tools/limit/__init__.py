@@ -1,0 +1,1 @@
+"""How far the default for one attribute is from what is possible: docs/limit.md."""
