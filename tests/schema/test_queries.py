@@ -70,6 +70,16 @@ TEXTS = {
         "age": q.Either(((None, q.Beyond("3")), (q.Beyond("4"), q.Beyond("9")))),
         "size": ("M", "M"),
     },
+    "way = by car and net pay > 3": {"way": ("by car", "by car"), "net pay": (q.Beyond("3"), None)},
+    "way in {by bus or train, on foot, 1,000}": {"way": {"by bus or train", "on foot", "1", "000"}},
+    "(way = by bus or train or way = on foot) and size = M": {
+        "way": q.Either((("by bus or train", "by bus or train"), ("on foot", "on foot"))),
+        "size": ("M", "M"),
+    },
+    "way = by car or way = on foot": {"way": q.Either((("by car", "by car"), ("on foot", "on foot")))},
+    "net pay between 30,000 and 1 250 000.5": {"net pay": ("30000", "1250000.5")},
+    "pay in -5,000..12,345,678": {"pay": ("-5000", "12345678")},
+    "size = 'one, two' and pay > '1,000'": {"size": ("one, two", "one, two"), "pay": (q.Beyond("1000"), None)},
     # Words that are keywords only where a sign may stand, and parentheses that have their partner in the word.
     "or = between and between in or..or": {"or": ("between", "between"), "between": ("or", "or")},
     "pay(net) in {a(b), (c)}": {"pay(net)": {"a(b)", "(c)"}},
@@ -107,6 +117,10 @@ BAD_TEXTS = {
     "age >= 3 and age >= 4": "age to stand once",
     "age missing and age >= 4": "age to stand once",
     "age not 3": "expected missing",
+    "age = 3,00": "expected and",
+    "age = 3000,000": "expected and",
+    "age = 3,000,": "expected and",
+    "net pay != 3": "expected in, =, >, >=, <, <=, between, missing or not",
     "'age = 3": 'no "\'" outside quotes',
 }
 

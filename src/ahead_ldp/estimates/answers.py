@@ -163,7 +163,7 @@ class Answers(Framed):
             columns = zip(names, shares, low, high, strict=True)
             rows = [[name, *(_percent(x) for x in row)] for name, *row in columns]
         drawings = whiskers(shares, low, high, [f"{row[0]}: {row[1]}" for row in rows])
-        return card(f"{len(self):,} answers", head, rows, notes, drawings, len(self) - len(rows))
+        return card(f"{len(self):,} answer{'s' * (len(self) != 1)}", head, rows, notes, drawings, len(self) - len(rows))
 
     @property
     def spread(self) -> Floats:
@@ -422,6 +422,13 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
 def percent(share: float) -> str:
     """A share in percent to two digits after the point, never a negative zero."""
     return f"{round(100 * share, 2) + 0.0:.2f} %"
+
+
+def about(share: float, low: float, high: float) -> str:
+    """A share and its interval as people say them: with digits as far as the interval bears them."""
+    places = 0 if high - low >= 0.02 else 1 if high - low >= 0.002 else 2
+    said = [f"{100 * x:.{places}f}" for x in (share, low, high)]
+    return f"{said[0]} % ({said[1]} to {said[2]} %)"
 
 
 def _percent(share: float, mark: bool = False) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -24,7 +24,7 @@ from ahead_ldp.estimates.answers import Answers, StrictIntervals, kind_given, te
 from ahead_ldp.estimates.bands import Kind, normal_draws
 from ahead_ldp.estimates.findings import Findings
 from ahead_ldp.estimates.origin import Origin
-from ahead_ldp.estimates.quantiles import Mean, Quantiles, StrictNumber, StrictPlaces
+from ahead_ldp.estimates.quantiles import Mean, Quantiles, StrictNumber, StrictPlaces, notes_of
 from ahead_ldp.estimates.showing import RandomState, Shown
 from ahead_ldp.estimates.slices import (
     around_levels,
@@ -43,6 +43,12 @@ from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.queries import Asked, Snap, as_query
 from ahead_ldp.schema.units import buckets, centres, numbers_at, numbers_of, positions_after, spoken
 from ahead_ldp.schema.workloads import Workload
+
+if TYPE_CHECKING:  # what analyses give: they stand above, and are loaded on use
+    from ahead_ldp.estimates.analysis.differences import Difference
+    from ahead_ldp.estimates.analysis.groups import Groups
+    from ahead_ldp.estimates.analysis.spread import Mode
+    from ahead_ldp.estimates.analysis.weights import Calibrated
 
 __all__ = ["Answers", "Estimate", "RandomState"]
 
@@ -317,45 +323,43 @@ class Estimate(Shown, ABC):
         """The mutual information, in bits, of two attributes that are cut into blocks."""
         return self._found("pairs", "mutual_information", first, second, cells)
 
-    def mode(self, attribute: str | None = None, bins: int | Sequence[Any] | None = None) -> Any:
-        """Where most people may be: ``analysis.spread.Mode``."""
+    def mode(self, attribute: str | None = None, bins: int | Sequence[Any] | None = None) -> Mode:
+        """Where most people may be: the bins that no other one surely exceeds."""
         return _analysis("spread").mode(self, attribute, bins)
 
-    def by(self, attribute: str, bins: int | Sequence[Any] | None = None) -> Any:
-        """Answers for each category, or bin, of an attribute: ``analysis.groups.Groups``."""
+    def by(self, attribute: str, bins: int | Sequence[Any] | None = None) -> Groups:
+        """Answers for each category, or bin, of an attribute."""
         return _analysis("groups").Groups.of(self, attribute, bins)
 
-    def calibrated(self, margins: Mapping[str, Mapping[Any, float]]) -> Any:
-        """Answers as if some attributes had the shares that are known of everybody: ``analysis.weights.Calibrated``."""
+    def calibrated(self, margins: Mapping[str, Mapping[Any, float]]) -> Calibrated:
+        """Answers as if some attributes had the shares that are known of everybody."""
         return _analysis("weights").Calibrated.of(self, margins)
 
-    def since(self, before: Estimate, *, sampled: bool = True) -> Any:
-        """What changed since an earlier estimate: ``analysis.differences.difference``."""
+    def since(self, before: Estimate, *, sampled: bool = True) -> Difference:
+        """What changed since an earlier estimate; see `difference`."""
         return _analysis("differences").difference(before, self, sampled=sampled)
 
     def _found(self, module: str, function: str, *given: Any) -> Findings:
         findings: Findings = getattr(_analysis(module), function)(self, *given)
-        return findings
+        return replace(findings, backend=self.backend)
 
     # Summaries, pictures, files.
 
     def summary(self, level: float = 0.95, kind: Kind | None = None) -> str:
         """A text table: method, epsilon, people, and for each attribute its quartiles with intervals."""
         head = ["attribute", "kind", "codes", "25 %", "median", "75 %"]
-        rows, marked = [], False
-        notes = dict.fromkeys(self._clipped_notes())
+        rows, every = [], list[Quantiles]()
         for a in self.schema.attributes:
             texts, quartiles = self._quartile_texts(a, level, kind)
-            if quartiles is not None:
-                marked = marked or bool(quartiles.bias_not_included.any())
-                notes |= dict.fromkeys(quartiles.notes(level, kind))
+            every += [] if quartiles is None else [quartiles]
             rows.append([a.name, a.kind, str(a.size), *texts])
-        p, model = self.provenance, kind_given(kind, self.provenance) == "model"
+        notes, p = [*self._clipped_notes(), *notes_of(every, level, kind)], self.provenance
+        marked = kind_given(kind, p) == "model" and any(quartiles.bias_not_included.any() for quartiles in every)
         lines = [] if p is None else [f"{p.method}, epsilon {p.epsilon}, {p.people:,} people"]
         lines += [text_table(head, rows, left=2), f"[ , ]: {100 * level:g} % intervals", *notes]
         if any(a.kind == "nominal" for a in self.schema.attributes):
             lines.append("nominal attributes: the three most common categories")
-        if marked and model:
+        if marked:
             lines.append("Quartiles inside a cell that was not divided further rest on an assumed density there.")
         if not self.consistent and any(a.kind != "nominal" for a in self.schema.attributes):
             lines.append("The estimate is not consistent; quartiles are read off a curve made monotone.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,15 @@ from ahead_ldp.estimates.answers import (
     text_table,
 )
 from ahead_ldp.estimates.bands import bonferroni_quantile, pointwise_quantile, shared_level
-from ahead_ldp.estimates.frames import Backend, frame
+from ahead_ldp.estimates.cards import MOST_ROWS, card, whiskers
+from ahead_ldp.estimates.frames import Backend, Framed
 from ahead_ldp.estimates.one_thread import one_thread
+from ahead_ldp.estimates.pictures import picture
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.units import spoken_mean, text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Ends = Callable[[float], tuple[float, float]]  # of one interval, for a level
 
@@ -51,7 +56,7 @@ class Each:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Findings:
+class Findings(Framed):
     """Numbers with intervals, in order: a mean of every group, a standard deviation, a Gini coefficient.
 
     Intervals are strict: they come from the reports alone and hold whatever the data are like. They are extended to the
@@ -68,11 +73,38 @@ class Findings:
     limits: tuple[Floats | float, Floats | float] = (-np.inf, np.inf)  # between which the numbers lie
     attribute: Attribute | None = None
     is_share: bool = False
+    middle: Floats | None = None  # of the model's intervals, where values are whole numbers; their ends are whole too
     remarks: tuple[str, ...] = ()
+    backend: Backend | None = None  # of frames, where none is named
 
     def __len__(self) -> int:
         """How many numbers."""
         return int(self.values.size)
+
+    def __repr__(self) -> str:
+        """Short: the first numbers; `table` has them all, with their intervals."""
+        shown = [f"{name}: {self._brief(i)}" for i, name in enumerate(self.names[:3])]
+        more = f"; ... ({len(self)} in all)" if len(self) > 3 else ""
+        return f"<Findings: {'; '.join(shown)}{more}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the first numbers with their intervals, for notebooks; of many, the model's."""
+        kind: Kind | None = None if len(self) <= MOST_ROWS or self.error is None else "model"
+        low, high = self.interval(kind=kind)
+        rows = [row[:-1] + row[-1].split(" .. ") for row in self._rows(0.95, kind)[:MOST_ROWS]]
+        drawings = whiskers(
+            self.values[:MOST_ROWS], low[:MOST_ROWS], high[:MOST_ROWS], [f"{row[0]}: {row[-3]}" for row in rows]
+        )
+        head, notes = [*self.labels, "value", "low", "high"], self.notes(kind=kind)[len(self) > 1 :]
+        return card(
+            f"{len(self):,} finding{'s' * (len(self) != 1)}", head, rows, notes, drawings, len(self) - len(rows)
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """What each number is about, as text: its labels."""
+        columns = [[str(x) for x in column] for column in self.labels.values()]
+        return [" ".join(row) for row in zip(*columns, strict=True)]
 
     @property
     def value(self) -> float:
@@ -80,6 +112,16 @@ class Findings:
         if len(self) != 1:
             raise ValueError(f"expected one number, got {len(self)}")
         return float(self.values[0])
+
+    @property
+    def low(self) -> Floats:
+        """Lower ends of the 95 % intervals, each for itself; `interval` has other levels."""
+        return self.interval()[0]
+
+    @property
+    def high(self) -> Floats:
+        """Upper ends of the 95 % intervals, each for itself."""
+        return self.interval()[1]
 
     def interval(
         self, level: float = 0.95, simultaneous: bool = False, kind: Kind | None = None
@@ -91,7 +133,10 @@ class Findings:
         else:
             z = bonferroni_quantile(len(self), level) if together else pointwise_quantile(level)
             error = np.full(len(self), np.inf) if self.error is None else self.error
-            low, high = self.values - z * error, self.values + z * error
+            middle = self.values if self.middle is None else self.middle
+            low, high = middle - z * error, middle + z * error
+            if self.middle is not None:
+                low, high = np.floor(low), np.ceil(high)
         low, high = np.clip(low, *self.limits), np.clip(high, *self.limits)
         return np.minimum(low, self.values), np.maximum(high, self.values)
 
@@ -101,7 +146,8 @@ class Findings:
         if given == "strict" and self.ends is None:
             raise ValueError("expected numbers that the reports alone can bound for strict intervals, got others")
         if given == "model" and self.error is None:
-            raise ValueError("expected numbers that have a standard error for the model's intervals, got others")
+            said = ", ".join(self.names[:3]) + ", ..." * (len(self) > 3)
+            raise ValueError(f"expected strict intervals, which alone are given for {said}, got the model's")
         return given
 
     def _strict(self, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
@@ -120,20 +166,28 @@ class Findings:
         """The columns as one record for each number, of values that JSON has."""
         return records(self.columns(level, kind))
 
-    def to_frame(self, backend: Backend | None = None, level: float = 0.95, kind: Kind | None = None) -> Any:
-        """The columns as a pandas or Polars frame, whichever is installed; without them a dict of arrays."""
-        return frame(self.columns(level, kind), backend)
-
     def table(self, level: float = 0.95, kind: Kind | None = None) -> str:
         """The numbers as text, with what a reader must know below."""
-        (low, high), together = self.interval(level, False, kind), self.interval(level, True, kind)
         head = [*self.labels, "value", f"{100 * level:g} % interval", *["simultaneous"] * (len(self) > 1)]
-        rows = []
-        for i in range(len(self)):
-            row = [str(column[i]) for column in self.labels.values()]
-            row += [self.said(self.values[i], high[i] - low[i]), self._between(low[i], high[i])]
-            rows.append(row + [self._between(together[0][i], together[1][i])] * (len(self) > 1))
+        rows = self._rows(level, kind)
+        if len(self) > 1:
+            least, most = self.interval(level, True, kind)
+            rows = [[*row, self._between(least[i], most[i])] for i, row in enumerate(rows)]
         return "\n".join([text_table(head, rows, left=len(self.labels)), *self.notes(level, kind)])
+
+    def _rows(self, level: float, kind: Kind | None) -> list[list[str]]:
+        """Labels, value and interval of each number, as people read them."""
+        low, high = self.interval(level, False, kind)
+        labels = [[str(column[i]) for column in self.labels.values()] for i in range(len(self))]
+        return [
+            [*row, self.said(self.values[i], high[i] - low[i]), self._between(low[i], high[i])]
+            for i, row in enumerate(labels)
+        ]
+
+    def plot(self, **options: Any) -> Figure:
+        """A row for each number with its interval, as a matplotlib Figure; see ``plots.plot_findings``."""
+        figure: Figure = picture("plot_findings", self, **options)
+        return figure
 
     def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """What a reader must know, a line each."""
@@ -149,10 +203,16 @@ class Findings:
             return percent(number)
         if self.attribute is not None:
             return text(self.attribute, number, width / 4)
+        if self.middle is not None:
+            return f"{number + 0.0:,.0f}"
         if not 0 < width < np.inf:
-            return f"{number + 0.0:,.{_DIGITS}g}"
+            return f"{number:,.0f}" if abs(number) >= 10**_DIGITS else f"{number + 0.0:,.{_DIGITS}g}"
         places = 1 - int(np.floor(np.log10(width / 4)))  # two digits of what is not known
         return f"{round(number, places) + 0.0:,.{max(places, 0)}f}"
+
+    def _brief(self, i: int) -> str:
+        """One number, in as many digits as its standard error bears: strict intervals are worth asking for."""
+        return self.said(self.values[i], 4 * float(self.error[i]) if self.error is not None else 0.0)
 
     def _between(self, low: float, high: float) -> str:
         return f"{self.said(low, high - low)} .. {self.said(high, high - low)}"

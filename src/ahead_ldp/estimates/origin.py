@@ -48,6 +48,10 @@ class Origin(Protocol):
         """Every question that was asked, with its tally."""
 
     @property
+    def links(self) -> Sequence[str]:
+        """A digest after each wave, of campaign and tallies so far: two runs with one in common share reports."""
+
+    @property
     def everybody(self) -> int | None:
         """How many people there are in all; None while some groups have not been asked."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -192,6 +193,21 @@ class Quantiles(Framed):
         ends = {"low": low, "high": high, "simultaneous_low": all_low, "simultaneous_high": all_high}
         return {**numbers, **ends, "bias_not_included": self.bias_not_included}
 
+    def about(self, level: float = 0.95, kind: Kind | None = None) -> list[tuple[str, str, str]]:
+        """Each quantile and both ends of its interval as people say them: in as many digits as the interval bears."""
+        return [self._about(*ends) for ends in zip(self.values, *self.interval(level, kind=kind), strict=True)]
+
+    def _about(self, value: Any, low: Any, high: Any) -> tuple[str, str, str]:
+        """One of them; an interval that ends with a bucket of whole numbers ends at its border."""
+        a = self.attribute
+        if a.kind not in ("integer", "real"):
+            return str(value), str(low), str(high)
+        wide = float(high) - float(low)
+        places = 1 - math.floor(math.log10(wide)) if wide > 0 else 0
+        middle = round(float(value), min(places, 0) if a.kind == "integer" else places)
+        last = float(high) + (a.kind == "integer" and a.edges is not None and high < a.hi)
+        return text(a, middle), text(a, float(low)), text(a, last)
+
     def texts(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """Each quantile with its pointwise interval, as people read it: whole numbers are whole, dates are dates."""
         return [f"{value} [{low}, {high}]" for value, low, high in self._said(level, kind)]
@@ -209,13 +225,25 @@ class Quantiles(Framed):
 
     def notes(self, level: float = 0.95, kind: Kind | None = None) -> list[str]:
         """What a reader of the intervals must know, a line each."""
-        if kind_given(kind, self.strict) == "model":
-            return [model_note(self.assumption)] * bool(self.assumption)
+        return notes_of([self], level, kind)
+
+    def _compared(self, level: float) -> tuple[Floats, Floats, Bools]:
+        """Widths of the strict intervals and of the model's, and which numbers lie outside the strict ones."""
         (low, high), (least, most) = self._strict_ends(level, False), self._model_ends(level, False)
         whole, at = float(self.attribute.kind != "real"), self._numbers(self.levels)
         outside = (np.floor(at) < low) | (np.floor(at) > high) if whole else (at < low) | (at > high)
-        differ = differing(high - low + whole, np.maximum(most - least, whole), self.assumption)
-        return [STRICT_NOTE, *differ, *outside_notes(outside)]
+        return high - low + whole, np.maximum(most - least, whole), outside
+
+
+def notes_of(parts: list[Quantiles], level: float = 0.95, kind: Kind | None = None) -> list[str]:
+    """What a reader of the quantiles of some attributes of one estimate must know, a line each."""
+    if not parts:
+        return []
+    says = parts[0].assumption
+    if kind_given(kind, parts[0].strict) == "model":
+        return [model_note(says)] * bool(says)
+    wide, narrow, outside = (np.concatenate(each) for each in zip(*(q._compared(level) for q in parts), strict=True))
+    return [STRICT_NOTE, *differing(wide, narrow, says), *outside_notes(outside)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -106,7 +106,7 @@ class Shown:
         """
         if isinstance(n, bool) or not hasattr(n, "__index__") or n < 0:
             raise ValueError(f"expected n to be a whole number >= 0, got {n!r}")
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         return frame(decode(self.schema, self.sample_codes(int(n), rng), rng), backend or self.backend)
 
     @overload
@@ -191,7 +191,8 @@ class Shown:
         return self is other or self.record() == other.record()
 
     def __hash__(self) -> int:
-        return hash((type(self), self.schema))
+        links = () if self.provenance is None else self.provenance.links
+        return hash((type(self), self.schema, *links[-1:]))  # rounds of one survey have the same schema
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For copies and pickles: what is known of the run goes along; what can be worked out again does not."""
@@ -204,6 +205,15 @@ class Shown:
         object.__setattr__(self, "backend", backend)
         object.__setattr__(self, "clipped", {name: count for name, count in clipped.items() if count})
         return self
+
+
+def generator(random_state: RandomState) -> Generator:
+    """The generator of a seed, or the one that was given; without either a new one."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        rule = "expected random_state to be a whole number >= 0 or a numpy Generator"
+        raise ValueError(f"{rule}, got {random_state!r}") from None
 
 
 def _restored(cls: type[Shown], state: Mapping[str, Any]) -> Shown:

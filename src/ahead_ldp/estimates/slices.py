@@ -185,10 +185,11 @@ def histogram_bins(
             numbers[-1] += 1
             at[-1] = positions(a, numbers[-1:])[0]
         lo, hi = at[:-1], at[1:]
-    return lo, hi, _bin_labels(a, numbers)
+    return lo, hi, bin_labels(a, numbers)
 
 
-def _bin_labels(a: Attribute, numbers: Floats) -> NDArray[Any]:
+def bin_labels(a: Attribute, numbers: Floats) -> NDArray[Any]:
+    """What bins between rising borders are called."""
     names = []
     for i, (first, end) in enumerate(pairwise(numbers.tolist())):
         if a.kind == "real":

@@ -16,6 +16,7 @@ from ahead_ldp.oracles.bits import padding_is_zero, popcount_rows, positional_po
 from ahead_ldp.schema.arrays import Bools, Bytes, Floats, Ints
 
 _ROWS = 1 << 12  # people drawn at a time: a (cells, people) array is held
+_CELLS_AT_ONCE = 64  # whose chances are held
 _PEOPLE_AT_ONCE = 5 * 10**8  # NumPy draws without replacement from fewer than 10**9
 
 
@@ -90,43 +91,26 @@ class SS(CoinOracle, SupportOracle):
         d, w = self.d, self.law.w
         bonus = (self.p * d - w) / (d - w) if d > w else 0.0
         owners = rng.binomial(histogram, bonus)
-        ahead = np.zeros(w + 1, np.int64)
-        free = np.zeros(w + 1, np.int64)
-        ahead[w - 1] = owners.sum()
-        free[w] = histogram.sum() - owners.sum()
-        wants = np.arange(w + 1)
-        counts = np.empty(d, np.int64)
-        for cell in range(d):
-            left = d - cell
-            arrived = _draw_without_replacement(ahead, int(owners[cell]), rng)
-            ahead -= arrived
-            taken_ahead = _take(ahead, wants, left - 1, rng)
-            taken_free = _take(free, wants, left, rng)
-            counts[cell] = owners[cell] + taken_ahead.sum() + taken_free.sum()
-            ahead += _moved(taken_ahead)
-            free += _moved(taken_free) + arrived
-        return counts
-
-
-def _take(people: Ints, wants: Ints, left: int, rng: Generator) -> Ints:
-    """How many of the people in each class take the cell at hand, with ``left`` cells to choose from."""
-    some = np.flatnonzero(people)
-    taken = np.zeros_like(people)
-    if left > 0 and some.size:
-        lo, hi = some[0], some[-1] + 1
-        taken[lo:hi] = rng.binomial(people[lo:hi], np.minimum(wants[lo:hi] / left, 1.0))
-    return taken
-
-
-def _moved(taken: Ints) -> Ints:
-    """The change of the classes when ``taken[r]`` people go from wanting r to wanting r - 1."""
-    change = -taken
-    change[:-1] += taken[1:]
-    return change
-
-
-def _draw_without_replacement(people: Ints, count: int, rng: Generator) -> Ints:
-    return rng.multivariate_hypergeometric(people, count, method="marginals") if count else np.zeros_like(people)
+        people = np.zeros((2, w + 1), np.int64)  # who want r more cells: with the own cell ahead, without
+        people[0, w - 1], people[1, w] = owners.sum(), histogram.sum() - owners.sum()
+        wants, counts = np.arange(w + 1), list[Ints]()
+        for first in range(0, d, _CELLS_AT_ONCE):
+            arriving = owners[first : first + _CELLS_AT_ONCE].tolist()
+            left = np.arange(d - first, d - first - len(arriving), -1)[:, None, None] - [[1], [0]]
+            chances = np.minimum(wants / np.maximum(left, 1), 1.0)  # (cells, 2, w + 1)
+            taken = []
+            for own, chance in zip(arriving, chances, strict=True):
+                if own:
+                    arrived = rng.multivariate_hypergeometric(people[0], own, method="marginals")
+                    people[0] -= arrived
+                take = rng.binomial(people, chance)
+                people -= take
+                people[:, :-1] += take[:, 1:]
+                if own:
+                    people[1] += arrived
+                taken.append(take)
+            counts.append(np.sum(taken, axis=(1, 2)))
+        return owners + np.concatenate(counts)
 
 
 def _log_choose(n: int, k: int) -> float:

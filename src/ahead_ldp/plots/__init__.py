@@ -10,7 +10,7 @@ from ahead_ldp.plots.densities import plot_cdf, plot_estimate
 from ahead_ldp.plots.findings import plot_findings
 from ahead_ldp.plots.interactive import chart_answers, chart_cdf, chart_estimate
 from ahead_ldp.plots.intervals import plot_answers
-from ahead_ldp.plots.report import report_page
+from ahead_ldp.plots.report import report_page, report_pdf
 
 __all__ = [
     "chart_answers",
@@ -23,4 +23,5 @@ __all__ = [
     "plot_findings",
     "plot_tree",
     "report_page",
+    "report_pdf",
 ]

@@ -146,7 +146,7 @@ def draw_density(
         if true is not None:
             ax.plot(borders[:-1] + 0.5, true * height, "D", color=VERMILLION, markersize=5, label="truth")
     else:
-        width, name = (0.7, "finer") if len(answers) < values.size else (1.6, "estimate")
+        width, name = (0.7, "finer estimate") if len(answers) < values.size else (1.6, "estimate")
         ax.stairs(values * height, borders, color=BLUE, linewidth=width, baseline=None, label=name)
         if true is not None:
             ax.stairs(true * height, borders, color=BLACK, linewidth=1.0, linestyle="--", baseline=None, label="truth")

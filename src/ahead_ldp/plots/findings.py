@@ -9,7 +9,8 @@ import numpy as np
 
 from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.estimates.findings import Findings
-from ahead_ldp.plots.style import BLUE, SIMULTANEOUS, figure_of, legend_above, new_figure
+from ahead_ldp.plots.style import BLUE, SIMULTANEOUS, dress, figure_of, legend_above, new_figure, on_axis
+from ahead_ldp.schema.arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,10 +35,10 @@ def plot_findings(
     figure = new_figure(7.0, 1.4 + 0.32 * n) if ax is None else figure_of(ax)
     drawn = figure.add_subplot() if ax is None else ax
     order = np.argsort(-findings.values, kind="stable") if sort else np.arange(n)
-    times, rows = 100.0 if findings.is_share else 1.0, np.arange(n)
-    values = times * findings.values[order]
+    rows = np.arange(n)
+    values = _places(findings, findings.values)[order]
     for together, width in ((False, 2.5), (True, 0.8))[: 1 + (n > 1)]:
-        low, high = (times * side[order] for side in findings.interval(level, together, kind))
+        low, high = (_places(findings, side)[order] for side in findings.interval(level, together, kind))
         drawn.errorbar(
             values, rows, xerr=np.stack([values - low, high - values]), fmt="none" if together else "o", color=BLUE,
             elinewidth=width, capsize=2 if together else 3, markersize=5,
@@ -46,8 +47,10 @@ def plot_findings(
     columns = [np.asarray(column)[order].tolist() for column in findings.labels.values()]
     drawn.set_yticks(rows, [", ".join(map(str, row)) for row in zip(*columns, strict=True)])
     drawn.set_ylim(n - 0.5, -0.5)
-    what = "people, %" if findings.is_share else "" if findings.attribute is None else findings.attribute.name
-    drawn.set_xlabel(what)
+    if findings.attribute is not None and not findings.is_share:
+        dress(drawn.xaxis, findings.attribute)
+    else:
+        drawn.set_xlabel("people, %" if findings.is_share else "")
     drawn.grid(axis="x", color="0.9")
     drawn.set_axisbelow(True)
     drawn.spines[["top", "right"]].set_visible(False)
@@ -56,3 +59,10 @@ def plot_findings(
         lines = [line for note in findings.notes(level, kind) for line in wrap(note, _LETTERS)]
         figure.supxlabel("\n".join(lines), fontsize="x-small", color="0.35", x=0.01, ha="left")
     return figure
+
+
+def _places(findings: Findings, numbers: Floats) -> Floats:
+    """Where numbers are drawn: shares in percent, values of an attribute on its axis."""
+    if findings.is_share or findings.attribute is None:
+        return numbers * (100.0 if findings.is_share else 1.0)
+    return on_axis(findings.attribute, numbers)

@@ -53,8 +53,12 @@ def plot_answers(
             drawn.plot(100 * true, rows, "D", color=VERMILLION, fillstyle="none", markersize=8, zorder=3, label="truth")
         drawn.set_yticks(rows, [name + "*" * bool(mark) for name, mark in zip(_names(answers), marks, strict=True)])
         drawn.set_ylim(n - 0.5, -0.5)
-        drawn.set_xlim(left=0.0)
-        drawn.set_xlabel("people, %")
+        if answers.limits[0] < 0:  # changes
+            drawn.axvline(0.0, color="0.4", linewidth=0.8, zorder=0)
+            drawn.set_xlabel("change, points of %")
+        else:
+            drawn.set_xlim(left=0.0)
+            drawn.set_xlabel("people, %")
         drawn.grid(axis="x", color="0.5", alpha=0.2)
         drawn.set_axisbelow(True)
         drawn.spines[["top", "right"]].set_visible(False)

@@ -70,7 +70,7 @@ class Mechanism(ABC):
     epsilon: float | str | Fraction
 
     def __post_init__(self) -> None:
-        """Refuse an epsilon that is none."""
+        """Raise ValueError for an epsilon that is not positive, or too large to be declared."""
         exact_epsilon(self.epsilon)
 
     @abstractmethod
@@ -127,6 +127,16 @@ def only_axis(schema: Schema, method: str) -> Axis:
     return Axis.of(schema.attributes[0])
 
 
+def check_ordered(axes: Sequence[Axis], method: str) -> None:
+    """Raise ValueError for a nominal attribute, and for one that has a cell for missing values."""
+    for axis in axes:
+        if axis.nominal or axis.missing:
+            kind = "a nominal attribute" if axis.nominal else "a cell for missing values"
+            raise ValueError(
+                f"expected an ordered attribute without a cell for missing values for {method}, got {kind}"
+            )
+
+
 def several_codes(schema: Schema) -> list[int]:
     """The attributes with more than one code: there is nothing to ask about the others."""
     return [a for a, size in enumerate(schema.sizes) if size > 1]
@@ -143,10 +153,16 @@ def check_choice(argument: str, value: str, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"expected {argument} to be one of {', '.join(allowed)}, got {value!r}")
 
 
-def check_count(argument: str, value: object, *, optional: bool = False) -> None:
-    """Refuse what is no positive integer; None is one where it is ``optional``."""
-    if not (optional and value is None) and (type(value) is not int or value < 1):
-        raise ValueError(f"expected {argument} to be a positive integer{' or None' * optional}, got {value!r}")
+def check_count(
+    argument: str, value: object, least: int = 1, most: int | None = None, *, optional: bool = False
+) -> None:
+    """Raise ValueError for what is no integer in least..most; None passes where it is ``optional``."""
+    if optional and value is None:
+        return
+    if type(value) is not int or value < least or (most is not None and value > most):
+        wanted = f"an integer in {least}..{most}" if most is not None else f"an integer >= {least}"
+        wanted = "a positive integer" if (least, most) == (1, None) else wanted
+        raise ValueError(f"expected {argument} to be {wanted}{' or None' * optional}, got {value!r}")
 
 
 def check_tallies(wave: Wave, tallies: Tallies) -> Tallies:

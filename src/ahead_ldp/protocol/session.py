@@ -11,6 +11,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.question import question_record
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.estimates.one_thread import one_thread
 from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.protocol import mechanism as protocol
 from ahead_ldp.protocol.mechanism import Mechanism, Question, Tallies, Wave
@@ -36,6 +37,11 @@ class Provenance:
     before: Provenance | None = None  # without the last wave
     wave: Wave = field(default_factory=dict)  # the last one that was answered
     tallies: Tallies = field(default_factory=dict)  # its answers
+
+    def __repr__(self) -> str:
+        """Short: every question and count is in ``answered``."""
+        waves = f"{len(self.waves)} wave{'s' * (len(self.waves) != 1)}"
+        return f"<Provenance: {self.method}, epsilon {self.epsilon}, {waves}, {self.people:,} people>"
 
     @property
     def method(self) -> str:
@@ -91,6 +97,11 @@ class Provenance:
             return NOTHING
         links = {group: digest(record) for group, record in self.tally_records().items()}
         return protocol.frozen_digest(self.campaign, self.before.frozen, links)
+
+    @cached_property
+    def links(self) -> list[str]:
+        """The chain after each wave: two runs with a link in common share all reports up to it."""
+        return [after.frozen for after in self.waves]
 
     def then(self, wave: Wave, tallies: Tallies) -> Provenance:
         """One wave more."""
@@ -226,6 +237,7 @@ class Session:
         """The open wave, from 1; the last one when the run has ended."""
         return len(self.provenance.waves) + self.is_open
 
+    @one_thread
     def _advance(self, tallies: Tallies | None) -> None:
         try:
             self.wave = next(self._run) if tallies is None else self._run.send(tallies)

@@ -21,7 +21,14 @@ _MOST_PEOPLE = 10**12  # unit: where a search for enough people ends
 
 
 class TooFewPeople(ValueError):
-    """No plan works for the people expected; the text says what would."""
+    """No plan works for the people expected; the text says what would, and the fields hold its numbers."""
+
+    def __init__(self, said: str, planned: Staffing, *, enough: int = 0, attributes: int = 0, of: int = 0) -> None:
+        """``enough`` people would do, or so many ``attributes`` of all; else a wave waits for too many reports."""
+        super().__init__(said)
+        self.users, self.minimum = planned.users, planned.minimum
+        self.enough, self.attributes, self.of = enough, attributes, of
+        self.most_reports = None if enough else planned.reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,13 @@ class Staffing:
     def smallest(self) -> float:
         """The people expected in the smallest group."""
         return min((people for wave in self.waves for _, people in wave), default=0.0)
+
+    def counted(self, reports: int) -> float:
+        """About how many people come before every wave has so many reports of every group, if they keep coming."""
+        return sum(
+            reports * people / min(own for _, own in wave)
+            for wave, people in zip(self.waves, self.wave_people, strict=True)
+        )
 
     @property
     def works(self) -> bool:
@@ -91,11 +105,12 @@ def check_people(mechanism: Mechanism, schema: Schema, users: int, minimum: int,
     """
     planned = staffing(mechanism, schema, users, minimum)
     if not planned.works:
-        raise TooFewPeople(refusal(mechanism, schema, planned))
+        raise _too_few(mechanism, schema, planned)
     if wanted is not None and wanted > planned.reports:
         raise TooFewPeople(
             f"expected closing.reports to be at most {planned.reports:,}, got {wanted:,}: at {_percent(TURNOUT)} of "
-            f"{users:,} people the smallest of {planned.groups} groups may have no more, and its wave would not close"
+            f"{users:,} people the smallest of {planned.groups} groups may have no more, and its wave would not close",
+            planned,
         )
     return planned
 
@@ -139,16 +154,21 @@ def most_attributes(mechanism: Mechanism, schema: Schema, users: int, minimum: i
 
 def refusal(mechanism: Mechanism, schema: Schema, planned: Staffing) -> str:
     """Why the people expected are too few, and what would do."""
+    return str(_too_few(mechanism, schema, planned))
+
+
+def _too_few(mechanism: Mechanism, schema: Schema, planned: Staffing) -> TooFewPeople:
     users, minimum, count = planned.users, planned.minimum, len(schema.attributes)
-    few = most_attributes(mechanism, schema, users, minimum)
-    ways = [f"{fewest_people(mechanism, schema, minimum):,} people"]
+    few, enough = most_attributes(mechanism, schema, users, minimum), fewest_people(mechanism, schema, minimum)
+    ways = [f"{enough:,} people"]
     ways += [f"at most {few} of the {count} attributes"] * (few > 0)
     groups = f"{planned.groups} group{'s' * (planned.groups > 1)}"
-    return (
+    said = (
         f"expected enough people for {groups} of the method {mechanism.name}, got {users:,}: at a turnout of "
         f"{_percent(TURNOUT)} every group reaches {minimum:,} reports with a chance of {_percent(planned.chance)}, "
         f"and {_percent(CERTAINTY)} are needed. What would do: {', or '.join(ways)}"
     )
+    return TooFewPeople(said, planned, enough=enough, attributes=few, of=count)
 
 
 def _percent(share: float) -> str:

@@ -8,6 +8,7 @@ declaration show what was given; errors about data never show a value.
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import json
 import math
 import operator
@@ -111,9 +112,11 @@ def as_schema(attributes: Schema | Attribute | str | Sequence[Attribute | str]) 
     if isinstance(attributes, Schema):
         return attributes
     given: object = attributes
+    form = "an attribute, a text such as 'age=integer,18,99', or a list of them"
     if not isinstance(given, Attribute | str | Sequence):
-        form = "an attribute, a text such as 'age=integer,18,99', or a list of them"
         raise ValueError(f"expected a schema as {form}, got a {type(given).__name__}")
+    if not given:
+        raise ValueError(f"expected a schema as {form}, got none; `ahead_ldp.infer(data)` drafts one")
     several: Sequence[object] = [attributes] if isinstance(attributes, Attribute | str) else attributes
     return Schema(tuple(_declared(a) for a in several))
 
@@ -130,6 +133,7 @@ def public_number(name: str, kind: str, value: object) -> Number:
     """The number behind a declared bound or the end of a query, which may be text; errors show the value."""
     try:
         plain = value.item() if isinstance(value, np.generic) else value
+        plain = midnight_as_day(plain) if kind == "date" else plain
         number: Number = _NUMBERS[kind](plain)
         if isinstance(plain, bool) or not math.isfinite(number):
             raise ValueError
@@ -140,6 +144,14 @@ def public_number(name: str, kind: str, value: object) -> Number:
     except (TypeError, ValueError):
         raise ValueError(f"expected a value of kind {kind} for {name}, got {value!r}") from None
     return number
+
+
+def midnight_as_day(value: object) -> object:
+    """The day of a midnight without a zone, which is how frames hold days; anything else as it is."""
+    plain = value.item() if isinstance(value, np.datetime64) else value
+    if isinstance(plain, dt.datetime) and plain == plain and plain.tzinfo is None:  # NaT is not itself
+        return plain.date() if plain == dt.datetime(plain.year, plain.month, plain.day) else plain
+    return plain
 
 
 _SHORT = re.compile(r"([+-]?[0-9][0-9_]*(?:\.[0-9]+)?)([kKM])")

@@ -19,7 +19,7 @@ import numpy as np
 
 from ahead_ldp.device.codes import Attribute, Number, Schema
 from ahead_ldp.schema.arrays import Floats
-from ahead_ldp.schema.attributes import public_number
+from ahead_ldp.schema.attributes import midnight_as_day, public_number
 from ahead_ldp.schema.coding import declared_range
 from ahead_ldp.schema.fitting import label_of
 
@@ -64,6 +64,10 @@ class Query:
 
     def __post_init__(self) -> None:
         """Give every condition a plain form."""
+        given: object = self.conditions  # callers without types may pass anything
+        if not isinstance(given, Mapping):
+            got = f"{given!r}; a text is asked without a Query"
+            raise ValueError(f"expected conditions by attribute name, such as {{'age': (30, 39)}}, got {got}")
         plain = {name: _condition(name, value) for name, value in self.conditions.items()}
         object.__setattr__(self, "conditions", plain)
 
@@ -128,6 +132,7 @@ _TOKEN = re.compile(
     r"""|(?P<mark>\.\.|<=|>=|==|[=<>{},])|(?P<bare>(?:(?!\.\.)[^\s"'{}=<>,])+))"""
 )
 _KEYWORDS = ("and", "in", "missing", "not")  # wherever they stand; "or" and "between" only where a sign may stand
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:(?:,\d{3})+|(?: \d{3})+)(?:\.\d+)?")  # a number with its thousands apart
 _FORMS = (
     "NAME in LO..HI, NAME between LO and HI, NAME in {A, B}, NAME = A, NAME > A, NAME >= A, NAME < A, NAME <= A, "
     "NAME missing or NAME not missing"
@@ -161,6 +166,12 @@ def _bare(word: str) -> list[tuple[str, str]]:
     return [("mark", "(")] * before + [("bare", inner)] * bool(inner) + [("mark", ")")] * after
 
 
+def _is_one_of(token: tuple[str, str], choices: tuple[str, ...]) -> bool:
+    """Whether a token is one of these marks or, not quoted, one of these words in any case."""
+    kind, text = token
+    return (kind == "mark" and text in choices) or (kind == "bare" and text.lower() in choices)
+
+
 class _Reader:
     """The tokens of a query, read from the left; a quoted word is never a keyword."""
 
@@ -181,12 +192,41 @@ class _Reader:
             raise self.error(what)
         return self.left.pop()[1]
 
+    def words(self, what: str, *ends: str) -> str:
+        """The next token, and if it is a bare word those after it, up to a mark or one of the words ``ends``."""
+        bare = bool(self.left) and self.left[-1][0] == "bare"
+        text = self.word(what)
+        while bare and self.left and self.left[-1][0] == "bare" and not self.sees(*ends) and not self._joins():
+            text += f" {self.left.pop()[1]}"
+        return text
+
+    def _joins(self) -> bool:
+        """Whether the next token is the ``or`` before another condition, not one inside a value ("by bus or train")."""
+        if not self.sees("or"):
+            return False
+        for at, token in enumerate(reversed(self.left[:-1])):
+            if _is_one_of(token, (*_SIGNS, "between", "missing", "not")):
+                return True
+            if token[0] == "mark" or _is_one_of(token, ("and", "or")):
+                return at == 0
+        return len(self.left) == 1
+
+    def name(self) -> str:
+        """The name of an attribute."""
+        return self.words("the name of an attribute", "between", "in", "missing", "not", "!")
+
+    def value(self, what: str) -> str:
+        """A value outside a set. Commas and spaces between the thousands of a number are left out."""
+        text = self.words(what, "and")
+        while re.fullmatch(r"[+-]?\d{1,3}(,\d{3})*", text) and self.sees(",") and len(self.left) > 1:
+            if self.left[-2][0] != "bare" or not re.fullmatch(r"\d{3}(\.\d+)?", self.left[-2][1]):
+                break
+            text += "".join(self.left.pop()[1] for _ in range(2))
+        return re.sub("[ ,]", "", text) if _GROUPED.fullmatch(text) else text
+
     def sees(self, *choices: str) -> bool:
         """Whether the next token is one of these marks or, not quoted, one of these words in any case."""
-        if not self.left:
-            return False
-        kind, text = self.left[-1]
-        return (kind == "mark" and text in choices) or (kind == "bare" and text.lower() in choices)
+        return bool(self.left) and _is_one_of(self.left[-1], choices)
 
     def mark(self, *choices: str) -> str:
         """The next token, which must be one of these marks."""
@@ -198,8 +238,8 @@ class _Reader:
 def parse_query(text: str) -> Query:
     """The query behind a text such as ``salary in 100k..120k and size in {S, M}``.
 
-    Names and values with spaces or marks are quoted. An attribute may stand twice only with a lower and an upper end,
-    or in conditions joined by ``or``; these are put in parentheses where the query has others.
+    Names and values may have spaces; those with marks in them are quoted. An attribute may stand twice only with a
+    lower and an upper end, or in conditions joined by ``or``; these are put in parentheses where the query has others.
     """
     reader = _Reader(text)
     conditions: dict[str, Any] = {}
@@ -222,10 +262,10 @@ def _alternatives(reader: _Reader) -> tuple[str, list[Any]]:
     inside = reader.sees("(")
     if inside:
         reader.mark("(")
-    name = reader.word("the name of an attribute")
+    name = reader.name()
     alternatives = [_parse_condition(reader)]
     while reader.sees("or") or (inside and reader.sees("and")):
-        joined, other = reader.mark("or", "and"), reader.word("the name of an attribute")
+        joined, other = reader.mark("or", "and"), reader.name()
         if other != name:
             way = "weighted(['a', 'b', 'a and b'], [1, 1, -1]) is the share of a or b"
             raise reader.error(f"{joined} between conditions on one attribute here, got {name} and {other} ({way})")
@@ -249,20 +289,20 @@ def _parse_condition(reader: _Reader) -> Any:
         reader.mark("missing")
         return (None, None)
     if mark == "between":
-        lo = reader.word("a value after between")
+        lo = reader.value("a value after between")
         reader.mark("and")
-        return (lo, reader.word("a value after between and and"))
+        return (lo, reader.value("a value after between and and"))
     if mark != "in":
-        return _signed(mark, reader.word(f"a value after {mark}"))
+        return _signed(mark, reader.value(f"a value after {mark}"))
     if reader.sees("{"):
         reader.mark("{")
-        values = {reader.word("a value in the set")}
+        values = {reader.words("a value in the set")}
         while reader.mark(",", "}") == ",":
-            values.add(reader.word("a value in the set"))
+            values.add(reader.words("a value in the set"))
         return values
-    lo = reader.word("a value after in")
+    lo = reader.value("a value after in")
     reader.mark("..")
-    return (lo, reader.word("a value after .."))
+    return (lo, reader.value("a value after .."))
 
 
 def _both(reader: _Reader, name: str, old: Any, new: Any) -> tuple[Any, Any]:
@@ -296,7 +336,7 @@ def _one_end(name: str, sign: str, end: Any) -> str:
 
 
 def _quoted(value: Any) -> str:
-    text = str(value)
+    text = str(midnight_as_day(value))
     if _tokens(text) == [("bare", text)] and text[-1] != "." and not set("()") & set(text):
         return text
     return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'

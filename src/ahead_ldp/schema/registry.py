@@ -31,6 +31,9 @@ class Registry(MutableMapping[str, type[T]]):
         self._searched = not group
         self._origins: dict[str, str] = {}  # name -> the package that brought it
 
+    def __repr__(self) -> str:
+        return f"<Registry: {', '.join(self)}>"
+
     @property
     def entries(self) -> dict[str, type[T] | str]:
         """Everything that is registered, entry points included, which are looked for once."""

@@ -7,8 +7,13 @@ import pytest
 
 import ahead_ldp
 from ahead_ldp.estimates.analysis.differences import _who_was_drawn, added
+from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.slices import proper
 from ahead_ldp.estimates.strict.bounds import Bounds
+from ahead_ldp.mechanisms import make_mechanism
+from ahead_ldp.oracles.tally import Tally
+from ahead_ldp.protocol.session import Session
+from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.schema.workloads import Workload
 from tools.questions import lumpy
 
@@ -39,6 +44,8 @@ def test_the_difference_with_itself_is_zero(both, tmp_path):
             assert not np.stack(answers.interval(simultaneous=True)).any()
         assert change.mean().value == 0
         assert not np.stack(change.quantiles("x").interval()).any()
+        for found in (change.mean(), change.quantiles("x"), change.cdf("x")):
+            assert not np.stack(found.interval(kind="model")).any()
         assert not change.test("x").rejected
 
 
@@ -53,6 +60,9 @@ def test_differences_hold_the_truth(both):
     assert 0 < low <= y.mean() - x.mean() <= high
     low, high = change.quantiles("x").interval()
     truth = np.quantile(y, [0.25, 0.5, 0.75]) - np.quantile(x, [0.25, 0.5, 0.75])
+    assert ((low <= truth) & (truth <= high)).all()
+    low, high = change.quantiles("x").interval(kind="model")
+    assert ((low == np.floor(low)) & (high == np.floor(high))).all()  # as quantiles of whole numbers are
     assert ((low <= truth) & (truth <= high)).all()
     one, two = (e.ask("x <= 20").interval() for e in both)
     low, high = change.ask("x <= 20").interval()
@@ -69,6 +79,20 @@ def test_buckets_may_differ(both):
     assert change.histogram("x", bins=[0, 16, 32, 63]).labels["x"].tolist() == ["0..15", "16..31", "32..63"]
 
 
+def test_every_code_is_a_bin_where_there_are_few():
+    """A scale from 1 to 5, as surveys have it: borders that both have are the ends of bins, the outer ones included."""
+    rng = np.random.default_rng(6)
+    first, second = (estimate(rng.integers(1, 6, 3000), seed, schema="x=integer,1,5") for seed in (1, 2))
+    change = ahead_ldp.difference(first, second)
+    assert change.histogram("x").labels["x"].tolist() == ["1", "2", "3", "4", "5"]
+    assert len(change.histogram("x", bins=2)) == 2
+    assert change.histogram("x", bins=1).values == pytest.approx([0], abs=1e-9)
+    part = ahead_ldp.difference(first, estimate(rng.integers(3, 9, 3000), 3, schema="x=integer,3,8"))
+    assert part.histogram("x").labels["x"].tolist() == ["3", "4", "5"]
+    with pytest.raises(ValueError, match="bins >= 1"):
+        change.histogram("x", bins=0)
+
+
 def test_no_change_is_seldom_rejected_and_a_tenth_that_moved_is_seen():
     false, seen = 0, 0
     for seed in range(6):
@@ -82,8 +106,13 @@ def test_no_change_is_seldom_rejected_and_a_tenth_that_moved_is_seen():
 def test_the_verdict_is_a_sentence(both):
     test = ahead_ldp.difference(*both).test("x")
     assert test.rejected
-    assert "changed" in test.text()
+    assert "x changed, with 95 % confidence: another share of people is at or below" in test.text()
     assert "No change" in ahead_ldp.difference(both[0], both[0]).test("x").text()
+    assert repr(test) == f"<ChangeTest: {test.text()}>"
+    assert repr(ahead_ldp.difference(*both)) == "<Difference of x, about everybody>"
+    where = {"x": np.array([40_000.0, 0.25, 1e6])}
+    moved = Answers(np.zeros(3), np.zeros(3), np.zeros(3, bool), where)
+    assert "at or below 40,000, 0.25, 1,000,000." in replace(test, answers=moved, where=np.ones(3, bool)).text()
 
 
 def test_people_who_are_a_sample_have_wider_intervals(both):
@@ -91,6 +120,18 @@ def test_people_who_are_a_sample_have_wider_intervals(both):
     for kind in ("strict", "model"):
         (low, high), (least, most) = own.interval(kind=kind), all_of_them.interval(kind=kind)
         assert most - least > high - low
+
+
+def test_who_was_drawn_is_in_the_errors_of_means_and_quantiles():
+    """With next to no noise, the model's errors are those of two samples: the textbook's."""
+    rng = np.random.default_rng(7)
+    crowds = [np.clip(rng.normal(32, 8, 2000), 0, 63).astype(int) for _ in range(2)]
+    made = [ahead_ldp.simulate(x, LINE, epsilon=16, method="flat", random_state=i) for i, x in enumerate(crowds)]
+    own, drawn = (ahead_ldp.difference(*made, sampled=sampled) for sampled in (False, True))
+    of_mean = np.sqrt(sum(x.var() / x.size for x in crowds))
+    assert np.sqrt(drawn.mean("x").error ** 2 - own.mean("x").error ** 2) == pytest.approx(of_mean, rel=0.02)
+    of_median = np.sqrt(2 * 0.25 / 2000) * 8 * np.sqrt(2 * np.pi)  # over the density at the median
+    assert drawn.quantiles("x", 0.5).error == pytest.approx(of_median, rel=0.3)
 
 
 def test_categories_that_both_know_are_compared():
@@ -104,31 +145,68 @@ def test_categories_that_both_know_are_compared():
     assert (high >= 0).all()
 
 
+def test_attributes_that_both_have_of_one_kind_are_named():
+    rng = np.random.default_rng(4)
+    columns = {"x": rng.integers(0, 8, 2000), "y": rng.integers(0, 8, 2000), "z": rng.integers(0, 8, 2000)}
+    one = estimate(columns, 1, schema=["x=integer,0,7", "y=integer,0,7", "z=integer,0,7"])
+    other = estimate(columns, 2, schema=["z=integer,0,7,missing=cell", "y=integer,0,9", "x=real,0,8,8"])
+    change = ahead_ldp.difference(one, other)
+    assert change.shared == ["y"]
+    assert change.test("y").attribute == "y"
+    with pytest.raises(ValueError, match="same kind in both estimates, got integer and integer with missing values"):
+        change.test("z")
+    with pytest.raises(ValueError, match=r"that both estimates have \(none\), got 'x'"):
+        ahead_ldp.difference(one, estimate({"w": columns["x"]}, 3, schema=["w=integer,0,7"])).test("x")
+
+
 def test_what_cannot_be_compared_is_refused(both):
     part = ahead_ldp.simulate(people(1), LINE, epsilon=2.0, random_state=11)
     assert ahead_ldp.difference(both[0], part).same
     with pytest.raises(ValueError, match="same kind"):
         ahead_ldp.difference(both[0], estimate(people(1) / 1.0, 5, schema="x=real,0,64,16")).mean("x")
+    with pytest.raises(ValueError, match="at least one level"):
+        ahead_ldp.difference(*both).quantiles("x", [])
     with pytest.raises(ValueError, match="borders"):
         ahead_ldp.difference(both[0], estimate(people(1) + 100, 5, schema="x=integer,100,163")).cdf("x")
 
 
 def test_estimates_that_share_reports_are_refused(both):
     """After the first wave, and after all: what the first wave said is in both."""
-
-    class Part:
-        def __init__(self, origin):
-            self.origin, self.answered = origin, list(origin.answered)[:1]
-
-        def __getattr__(self, name):
-            return getattr(self.origin, name)
-
     early = replace(both[0])
-    early.attach(Part(both[0].provenance))
+    early.attach(both[0].provenance.waves[0])
     with pytest.raises(ValueError, match="share some"):
         ahead_ldp.difference(early, both[0])
     with pytest.raises(ValueError, match="know their reports"):
         ahead_ldp.difference(replace(both[0]), both[1])
+
+
+def test_campaigns_that_happen_to_count_the_same_are_two():
+    """Few people and few answers often give the same counts; that says nothing about who was asked."""
+    schema = as_schema("g=nominal,a|b")
+    mechanism = make_mechanism("flat", schema, 4)
+
+    def found(campaign):
+        session = Session(mechanism, schema, campaign)
+        session.tell({group: Tally(60, np.array([20, 40])) for group in session.wave})
+        return session.estimate
+
+    change = ahead_ldp.difference(found("1" * 64), found("2" * 64))
+    assert not change.same
+    low, high = change.histogram("g").interval()
+    assert (low < -0.1).all()
+    assert (high > 0.1).all()
+
+
+def test_before_anybody_answered_nothing_is_known_of_a_change():
+    """Two campaigns without a closed wave have no reports in common, and none at all."""
+    schema = as_schema("x=integer,0,9")
+    mechanism = make_mechanism("flat", schema, 4)
+    before, after = (Session(mechanism, schema, campaign * 64).finish() for campaign in "12")
+    low, high = ahead_ldp.difference(before, after).histogram("x", 2).interval()
+    assert low.tolist() == [-1, -1]
+    assert high.tolist() == [1, 1]
+    same = ahead_ldp.difference(before, before).histogram("x", 2)
+    assert not same.standard_error.any(), "whatever it is, it did not change"
 
 
 def test_who_was_drawn_has_the_covariance_of_a_sample(both):

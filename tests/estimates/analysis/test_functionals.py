@@ -137,6 +137,47 @@ def test_pairs_hold_the_truth_and_see_dependence():
     (low,), (high,) = estimate.mutual_information("x", "y").interval()
     assert 0 < low <= truth <= high < 2
     assert "blocks" in estimate.mutual_information("x", "y").table()
+    for found in (correlation, estimate.mutual_information("x", "y")):
+        assert "leans towards no dependence" in found.table()
+        with pytest.raises(ValueError, match="strict intervals, which alone are given for x y, got the model's"):
+            found.interval(kind="model")
+
+
+def test_somebody_who_is_like_everybody_has_no_correlation():
+    """Where the estimate has everybody at one code there is no spread to divide by: nothing is said, and no warning."""
+    columns = {"x": np.zeros(300, int), "y": np.ones(300, int)}
+    estimate = ahead_ldp.simulate(columns, ["x=integer,0,1", "y=integer,0,1"], epsilon=6, random_state=1)
+    found = estimate.correlation("x", "y")
+    (low,), (high,) = found.interval()
+    assert -1 <= low <= found.value <= high <= 1
+
+
+def test_findings_are_short_in_a_session_and_a_table_in_a_notebook(sharp):
+    found = sharp.gini("x")
+    assert repr(found) == f"<Findings: x Gini coefficient: {found.said(found.value, 4 * found.error[0])}>"
+    assert (found.low, found.high) == found.interval()
+    curve = sharp.lorenz("x")
+    assert repr(curve).endswith("(9 in all)>")
+    page = curve._repr_html_()
+    assert page.count("<svg") == 9
+    assert "9 findings" in page
+    assert len(curve.plot().axes) == 1
+    assert set(curve.to_frame("dict")) == set(curve.columns())
+
+
+def test_frames_are_those_of_the_data():
+    polars = pytest.importorskip("polars")
+    data = polars.DataFrame({"x": [1, 2, 3, 2] * 50, "g": ["a", "b", "b", "a"] * 50})
+    one, other = (
+        ahead_ldp.simulate(data, ["x=integer,0,3", "g=nominal,a|b"], epsilon=4, random_state=i) for i in (1, 2)
+    )
+    change = ahead_ldp.difference(one, other)
+    series = ahead_ldp.Series({"one": one, "other": other})
+    for found in (
+        one.std("x"), one.by("g").mean("x"), one.calibrated({"g": {"a": 1, "b": 1}}).ask("x >= 2"),
+        change.ask("x >= 2"), change.mean("x"), change.quantiles("x"), series.trend("x >= 2"),
+    ):  # fmt: skip
+        assert isinstance(found.to_frame(), polars.DataFrame)
 
 
 # The inequalities.

@@ -21,8 +21,9 @@ def crowd(n=60_000, seed=1):
 
 @pytest.fixture(scope="module")
 def grouped():
+    """Of group c there are 60 people, half a standard error: in most runs, as in this one, it may be empty."""
     x, g = crowd()
-    return ahead_ldp.simulate({"x": x, "g": np.array(["a", "b", "c"])[g]}, SCHEMA, epsilon=3, random_state=2), x, g
+    return ahead_ldp.simulate({"x": x, "g": np.array(["a", "b", "c"])[g]}, SCHEMA, epsilon=3, random_state=4), x, g
 
 
 def test_groups_hold_the_truth_and_tell_groups_apart(grouped):
@@ -41,6 +42,11 @@ def test_groups_hold_the_truth_and_tell_groups_apart(grouped):
     (low,), (high,) = groups.compare(mean, "a", "b").interval()
     assert 0 < low <= parts[1].mean() - parts[0].mean() <= high
     assert np.isclose(groups.compare(mean, "b", "a").value, -groups.compare(mean, "a", "b").value)
+    for kind in ("strict", "model"):
+        gap = groups.compare(groups.quantiles("x"), "a", "b")
+        (low,), (high,) = gap.interval(kind=kind)
+        assert low <= np.median(parts[1]) - np.median(parts[0]) <= high
+        assert (low, gap.value, high) == (int(low), int(gap.value), int(high))
 
 
 def test_a_group_that_may_be_empty_says_so(grouped):
@@ -52,6 +58,14 @@ def test_a_group_that_may_be_empty_says_so(grouped):
     assert any("may be empty" in note and " c." in note for note in mean.notes())
 
 
+def test_a_note_names_some_of_many_groups(grouped):
+    note = grouped[0].by("x").share("g = c").notes()[-1]
+    empty = int(grouped[0].by("x").small().sum())
+    assert empty > 12
+    assert note.count(", ") == 12  # one of them ends a clause
+    assert note.endswith(f" and {empty - 12} more.")
+
+
 def test_bins_are_groups_and_wrong_questions_are_refused(grouped):
     estimate = grouped[0]
     assert len(estimate.by("x", bins=4).share("g = a")) == 4
@@ -61,6 +75,7 @@ def test_bins_are_groups_and_wrong_questions_are_refused(grouped):
         (lambda: estimate.by("g").share("g = a"), "other attributes"),
         (lambda: estimate.by("g").quantiles("x", 1.5), "levels"),
         (lambda: estimate.by("g").compare(estimate.by("g").mean("x"), "a", "z"), "one of the groups"),
+        (lambda: estimate.by("g").compare(estimate.by("g").mean("x"), "a", "a"), "two different groups"),
     ]:
         with pytest.raises(ValueError, match=message):
             call()
@@ -90,9 +105,15 @@ def test_post_stratification_holds_the_truth(grouped):
 
 
 def test_a_stratum_that_reports_cannot_support_is_said(grouped):
-    found = grouped[0].calibrated({"g": {"a": 0.5, "b": 0.25, "c": 0.25}}).ask("x >= 15")
+    estimate, x, g = grouped
+    found = estimate.calibrated({"g": {"a": 0.5, "b": 0.25, "c": 0.25}}).ask("x >= 15")
     (low,), (high,) = found.interval()
-    assert (low, high) == (0, 1)
+    known = 0.5 * np.mean(x[g == 0] >= 15) + 0.25 * np.mean(x[g == 1] >= 15)
+    assert 0 < low <= known  # nobody of c
+    assert known + 0.25 <= high < 1  # everybody of c
+    assert any("Of 25.00 % of everybody nothing is known" in note for note in found.notes())
+    everything = estimate.calibrated({"g": {"a": 0, "b": 0, "c": 1}}).ask("x >= 15")
+    assert [float(end[0]) for end in everything.interval()] == [0, 1]
     assert any("cannot support" in note for note in found.notes())
     assert any("largest weight" in note for note in found.notes())
 
@@ -112,18 +133,71 @@ def test_raking_meets_every_margin_and_says_what_it_assumes():
     )
     found = estimate.calibrated({"a": {"x": 1, "y": 1}, "b": {"u": 3, "v": 1}}).ask("c >= 4")
     assert found.kind() == "model"
-    assert any("weights are right" in note for note in found.notes())
+    assert any("pairs alone" in note for note in found.notes())
+    assert any("needs one margin" in note for note in found.notes())
     (low,), (high,) = found.interval(0.999)
     assert low < 0.5 < high
 
 
+def test_the_errors_of_raked_weights_are_counted():
+    """What the shares of the strata are off by moves the weights: the linear part is the derivative."""
+    columns = {"a": ["x", "y"] * 500, "b": ["u", "v", "w", "v"] * 250}
+    estimate = ahead_ldp.simulate(columns, ["a=nominal,x|y", "b=nominal,u|v|w"], epsilon=2, random_state=1)
+    made = estimate.calibrated({"a": {"x": 1, "y": 2}, "b": {"u": 3, "v": 1, "w": 2}})
+    shares, shape = np.random.default_rng(3).dirichlet(np.full(6, 5.0)), (2, 3)
+    object.__setattr__(made, "shares", shares)
+    ratio = np.random.default_rng(4).random(6)
+    inside, fitted = shares * ratio, made._fitted(ratio)
+
+    def weighted(strata):
+        return float(_raked(strata.reshape(shape), made.targets).reshape(-1) @ inside)
+
+    for g in range(6):
+        step = 1e-5 * np.eye(6)[g]
+        slope = (weighted(shares + step) - weighted(shares - step)) / 2e-5
+        assert slope == pytest.approx(-made.weights[g] * fitted[g], abs=1e-4)
+    assert not np.allclose(fitted, ratio, atol=0.05)
+    one = estimate.calibrated({"b": {"u": 3, "v": 1, "w": 2}})
+    assert np.allclose(one._fitted(np.array([0.1, 0.5, 0.9])), [0.1, 0.5, 0.9])
+
+
 @pytest.mark.parametrize(
     ("margins", "message"),
-    [({}, "at least one margin"), ({"g": {"a": 1}}, "every code"), ({"g": {"a": -1, "b": 1, "c": 1}}, ">= 0")],
+    [
+        ({}, "at least one margin"),
+        ({"g": {"a": 1}}, "each once, got none for 'b'"),
+        ({"x": {"0..15": 1, "10..31": 1}}, "each once, got '10' twice"),
+        ({"g": {"a": -1, "b": 1, "c": 1}}, ">= 0"),
+        ({"g": {"a": 0.5, "b": 0.3, "c": 0.1}}, "shares that sum to 1, or counts, in the margin of g, got the sum 0.9"),
+        ({"g": {"a": "half", "b": 0.5, "c": 0}}, "shares or counts"),
+        ({"g": {"a": None, "b": 1, "c": 1}}, "shares or counts"),
+        ({"g": {"a": float("nan"), "b": 1, "c": 1}}, "shares or counts"),
+        ({"g": {"a": True, "b": 1, "c": 1}}, "shares or counts"),
+        ({"g": [0.5, 0.3, 0.2]}, "for each category in the margin of g"),
+    ],
 )
 def test_wrong_margins_are_refused(grouped, margins, message):
     with pytest.raises(ValueError, match=message):
         grouped[0].calibrated(margins)
+
+
+def test_a_wanted_group_of_which_the_estimate_has_nobody_is_named():
+    histogram = np.array([5000, 5000, 0])
+    schema = "g=nominal,a|b|c"
+    estimate = ahead_ldp.simulate(histogram=histogram, schema=schema, epsilon=6, random_state=1, method="flat")
+    with pytest.raises(ValueError, match="margin of g, got an estimate with nobody in 'c'"):
+        estimate.calibrated({"g": {"a": 1, "b": 1, "c": 1}}).ask("g = a")
+
+
+def test_percentages_and_rounded_shares_are_what_they_mean(grouped):
+    estimate = grouped[0]
+    expected = estimate.calibrated({"g": {"a": 1, "b": 1, "c": 2}}).weights
+    for margin in (
+        {"a": 25, "b": 25, "c": 50},
+        {"a": 24.9, "b": 24.9, "c": 49.8},
+        {"a": 0.249, "b": 0.249, "c": 0.498},
+    ):
+        np.testing.assert_allclose(estimate.calibrated({"g": margin}).weights, expected)
 
 
 # Rounds.
@@ -150,6 +224,8 @@ def test_the_budget_of_a_person_adds_up(rounds):
     assert [row["people"] for row in rounds.budget()] == [20_000] * 3
     with pytest.raises(ValueError, match="at least two"):
         ahead_ldp.Series({"a": next(iter(rounds.rounds.values()))})
+    with pytest.raises(ValueError, match="estimates by the names of their rounds, got a list"):
+        ahead_ldp.Series(list(rounds.rounds.values()))
 
 
 def test_smoothing_lends_strength_and_says_so(rounds):
@@ -157,9 +233,24 @@ def test_smoothing_lends_strength_and_says_so(rounds):
     assert "steps of one size" in smooth.table()
     values, errors = _smoothed(np.full(5, 0.3), np.full(5, 0.02))
     assert np.allclose(values, 0.3)
-    assert np.allclose(errors, 0.02 / np.sqrt(5), rtol=0.01)  # no step: all rounds have one share
+    assert (errors > 0.02 / np.sqrt(5)).all()  # as if all rounds were known to have one share
+    assert (errors < 0.7 * 0.02).all()
     _, errors = _smoothed(np.array([0.1, 0.9, 0.1, 0.9]), np.full(4, 0.02))
     assert (errors > 0.015).all()  # large steps: each round for itself
+    values, errors = _smoothed(np.full(3, 0.2), np.zeros(3))  # rounds of which everything is known
+    assert np.allclose(values, 0.2)
+    assert (errors < 1e-5).all()
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 3.0])
+def test_smoothed_shares_hold_walks(size):
+    """Steps of any size, in errors of a round: how large they are is not known either, and that is counted."""
+    rng, held = np.random.default_rng(8), []
+    for _ in range(60):
+        walk = 0.4 + np.cumsum(np.append(0.0, rng.normal(0, 0.02 * size, 5)))
+        values, errors = _smoothed(walk + rng.normal(0, 0.02, 6), np.full(6, 0.02))
+        held.append(np.mean(np.abs(values - walk) <= 1.96 * errors))
+    assert np.mean(held) >= 0.93 - 2 * 0.013  # two standard errors, as rounds of a walk go together
 
 
 @pytest.mark.parametrize("name", ["grr", "oue"])

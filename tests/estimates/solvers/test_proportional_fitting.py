@@ -10,8 +10,11 @@ from ahead_ldp.estimates.solvers.proportional_fitting import (
     fit_blocks,
     fit_margins,
     fit_pairs,
+    margin_scales,
     margin_system,
+    scaled,
 )
+from tests.reference.pair_slopes import brought_back
 
 
 def some_table(rng, *shape):
@@ -39,6 +42,21 @@ def test_margins_are_met_and_dependence_is_kept():
     np.testing.assert_allclose(fitted.sum(axis=1), rows, atol=1e-10)
     np.testing.assert_allclose(fitted.sum(axis=0), columns, atol=1e-10)
     np.testing.assert_allclose(ratios(fitted), ratios(start), rtol=1e-9)
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_scales_are_those_of_one_line_after_the_other(empty):
+    """From a guess that is far off too; where a line is to be empty, the steps look for it."""
+    rng = np.random.default_rng(3)
+    start, rows, columns = some_table(rng, 6, 9), rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(9))
+    if empty:
+        rows[2] = start[4] = rows[4] = 0.0
+        rows /= rows.sum()
+    slow = brought_back(start, rows, columns, 500)
+    for guess in (np.ones(9), np.geomspace(1e-3, 1e3, 9)):
+        found = scaled(start, *margin_scales(start, rows, columns, guess, 500, 1e-14))
+        np.testing.assert_allclose(found, slow, atol=1e-13)
+        assert (found[2] == 0).all() == empty
 
 
 def test_lines_without_mass_stay_empty():

@@ -121,7 +121,7 @@ def test_nobody_answers(method):
     check(estimate, np.zeros(8, np.int64))
 
 
-@pytest.mark.parametrize("method", ["adaptive", "ahead", "privnud", "fused", "pripl", "lle"])
+@pytest.mark.parametrize("method", ["adaptive", "ahead", "privnud", "fused", "pripl", "lle", "kdtree"])
 def test_every_prefix_of_the_waves(method):
     """The estimand of a prefix is everybody whom groups are drawn from, also those who have not been asked yet."""
     schema, rng = as_schema("x=codes,32"), np.random.default_rng(7)
@@ -148,14 +148,14 @@ def test_every_prefix_of_the_waves(method):
 
 
 @pytest.mark.parametrize("epsilon", ENDS)
-@pytest.mark.parametrize("method", ["adaptive", "ahead", "hio", "dht", "sw", "flat", "hdg"])
+@pytest.mark.parametrize("method", ["adaptive", "ahead", "hio", "dht", "sw", "flat", "hdg", "wavelet"])
 def test_a_wide_domain(method, epsilon):
     counts = np.zeros(65_536, np.int64)
     counts[[0, 1, 40_000]] = 5000, 100, 3000
     assert few_missed([check(simulated(method, as_schema("x=codes,65536"), epsilon, counts, 3), counts)])
 
 
-@pytest.mark.parametrize("method", ["adaptive", "ahead", "hio", "calm", "hdg", "fused", "lle", "flat"])
+@pytest.mark.parametrize("method", ["adaptive", "ahead", "hio", "calm", "hdg", "fused", "lle", "flat", "quadtree"])
 def test_missing_values_and_nominal_attributes(method):
     schema = as_schema(["x=integer,0,6,missing=cell", "y=nominal,a|b|c"])
     chosen = as_schema([schema.attributes[0]]) if method in ONE_ATTRIBUTE else schema

@@ -34,7 +34,8 @@ def numeric(estimate: Estimate, name: str | None = None) -> list[Attribute]:
     """The attributes that can be described: the one that is named, or all that are numeric."""
     chosen = [a for a in estimate.schema.attributes if name in (None, a.name) and not a.labels]
     if not chosen:
-        raise ValueError(f"expected a numeric attribute among {', '.join(estimate.schema.names)}")
+        known = [a.name for a in estimate.schema.attributes if not a.labels]
+        raise ValueError(f"expected a numeric attribute ({', '.join(known) or 'there is none'}), got {name!r}")
     return chosen
 
 

@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ahead_ldp.device.codes import Attribute
-from ahead_ldp.estimates.analysis.ground import Crowd, Line
+from ahead_ldp.estimates.analysis.ground import Crowd, Line, assumed
 from ahead_ldp.estimates.answers import Answers, Kind
 from ahead_ldp.estimates.bands import normal_draws, pointwise_quantile, shared_level
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.findings import Each, Ends, Findings
-from ahead_ldp.estimates.origin import Asked
-from ahead_ldp.estimates.slices import histogram_bins, slices
+from ahead_ldp.estimates.quantiles import Quantiles
+from ahead_ldp.estimates.slices import bin_labels, histogram_bins, slices
 from ahead_ldp.estimates.strict.answers import StrictAnswers
 from ahead_ldp.estimates.strict.bounds import Bounds, Evidence
 from ahead_ldp.estimates.strict.functionals import Functional, Shares
 from ahead_ldp.estimates.strict.reports import StrictReports
-from ahead_ldp.oracles.tally import Tally
 from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.queries import Query, Snap
 from ahead_ldp.schema.units import borders, numbers_of, positions, positions_after, spoken, unit
@@ -40,34 +39,18 @@ def difference(first: Estimate, second: Estimate, *, sampled: bool = True) -> Di
 
     Queries and places are in the user's units, so the two may have different buckets. With ``sampled`` the people of
     either estimate are taken as drawn at random from everybody, and intervals are about everybody; without it they
-    are about the people who took part. The two must come from different reports.
+    are about the people who took part. The two must come from different reports. Two campaigns always do. Two runs
+    outside a campaign do unless method, epsilon, schema and every count of the first wave are the same.
     """
     for estimate in (first, second):
         if estimate.provenance is None:
             raise ValueError("expected estimates that know their reports, from simulations, collections or files")
-    same = first is second or _same_reports(first, second)
-    if not same and _shared_reports(first, second):
+    one, other = (list(e.provenance.links) if e.provenance else [] for e in (first, second))
+    shared = not set(one).isdisjoint(other)
+    same = first is second or (shared and one == other)
+    if shared and not same:
         raise ValueError("expected estimates from different reports, got two that share some of them")
     return Difference(first, second, sampled, same)
-
-
-def _same_reports(first: Estimate, second: Estimate) -> bool:
-    one, other = (list(e.provenance.answered) if e.provenance else [] for e in (first, second))
-    return (
-        first.schema == second.schema
-        and len(one) == len(other)
-        and all(_same(a, b) for a, b in zip(one, other, strict=True))
-    )
-
-
-def _shared_reports(first: Estimate, second: Estimate) -> bool:
-    one, other = (list(e.provenance.answered) if e.provenance else [] for e in (first, second))
-    return any(_same(a, b) for a in one for b in other if a[1].n > 1)
-
-
-def _same(one: tuple[Asked, Tally], other: tuple[Asked, Tally]) -> bool:
-    (a, told), (b, heard) = one, other
-    return a.attributes == b.attributes and told.n == heard.n and np.array_equal(told.counts, heard.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +61,16 @@ class Difference:
     second: Estimate
     sampled: bool
     same: bool  # the two are one: every difference is 0
+
+    def __repr__(self) -> str:
+        who = "everybody" if self.sampled else "the people who took part"
+        return f"<Difference of {', '.join(self.shared) or 'nothing'}, about {who}>"
+
+    @property
+    def shared(self) -> list[str]:
+        """Attributes of one name and kind in both estimates, in the order of the second; they can be compared."""
+        others = {a.name: a for a in self.first.schema.attributes}
+        return [a.name for a in self.second.schema.attributes if a.name in others and _alike(others[a.name], a)]
 
     @property
     def _both(self) -> tuple[Estimate, Estimate]:
@@ -118,27 +111,31 @@ class Difference:
             answers = self.ask(*(Query({a.name: frozenset([label])}) for label in common))
             return replace(answers, labels={a.name: np.array(common, object)})
         if isinstance(bins, int):
-            last = float(min(a.hi, b.hi))
-            edges: Any = spoken(a, np.array([float(max(a.lo, b.lo)), *self._common(a, b, bins - 1), last]))
+            if bins < 1:
+                raise ValueError(f"expected bins >= 1, got {bins}")
+            both = np.intersect1d(borders(a), borders(b))
+            inner = self._common(a, b, max(bins - 1, 1)) if bins > 1 or both.size < 2 else both[:0]
+            edges = np.unique([both[0], *inner, both[-1]])
+            ends = [positions(x, edges) for x in (a, b)]
+            sides, labels = [(at[:-1], at[1:]) for at in ends], bin_labels(a, edges)
         else:
-            edges = bins
-        workloads = []
-        for estimate, x in zip(self._both, (a, b), strict=True):
-            lo, hi, labels = histogram_bins(x, edges)
-            workloads.append(slices(estimate.schema, x.name, lo, hi))
+            made = [histogram_bins(x, bins) for x in (a, b)]
+            sides, labels = [(lo, hi) for lo, hi, _ in made], made[0][2]
+        workloads = [slices(e.schema, a.name, *side) for e, side in zip(self._both, sides, strict=True)]
         return self._answers(workloads, {a.name: labels})
 
     def mean(self, attribute: str | None = None) -> Findings:
         """By how much the average of a numeric attribute changed; in days for dates, in seconds for times."""
         a, b = self._attributes(attribute, ordered=True)
-        lines = [Line.of(e, a.name) for e in self._both]
+        lines = self._lines(a.name)
         means = [e.mean(a.name) for e in self._both]
-        value, error = means[1].number - means[0].number, float(np.hypot(means[0].spread, means[1].spread))
+        value = means[1].number - means[0].number
+        errors = [np.hypot(m.spread, self._drawn(line, _variance(line))) for m, line in zip(means, lines, strict=True)]
         reach = max(a.hi, b.hi) - min(a.lo, b.lo)
         of = " in ".join(filter(None, ["mean", unit(a)]))
         limits = float(-reach), float(reach)
         return self._finding(
-            a.name, of, np.array([value]), [lambda level: self._mean_ends(lines, level)], error, limits
+            a.name, of, np.array([value]), [lambda level: self._mean_ends(lines, level)], self._apart(errors), limits
         )
 
     def quantiles(self, attribute: str | None = None, levels: ArrayLike = (0.25, 0.5, 0.75)) -> Findings:
@@ -146,22 +143,28 @@ class Difference:
         a, b = self._attributes(attribute, ordered=True)
         if a.labels:
             raise ValueError(f"expected a numeric attribute for a difference of quantiles, got {a.name}")
+        if not np.size(levels):
+            raise ValueError("expected at least one level of quantiles, got none")
         parts = [e.quantiles(a.name, levels) for e in self._both]
         wanted = parts[0].levels
-        before, after = (part._numbers(wanted) for part in parts)
-        own = [Line.of(e, a.name) for e in self._both]
+        numbers = np.stack([part._numbers(wanted) for part in parts])
+        said = numbers if a.kind == "real" else np.stack([_whole(x, y) for x, y in zip((a, b), numbers, strict=True)])
+        lines = self._lines(a.name)
 
         def ends(level: float, p: float) -> tuple[float, float]:
             """The interval of one difference."""
             each = float(np.sqrt(level))  # Q14
-            (low, high), (least, most) = (line.quantile_ends(p, each) for line in self._crowds(own))
+            (low, high), (least, most) = (line.quantile_ends(p, each) for line in lines)
             return (0.0, 0.0) if self.same else (least - high, most - low)
 
-        error = np.hypot(parts[0].standard_error, parts[1].standard_error)
+        errors = [self._quantile_errors(part, line) for part, line in zip(parts, lines, strict=True)]
         reach = float(max(a.hi, b.hi) - min(a.lo, b.lo))
         each = Each([partial(ends, p=p) for p in wanted.tolist()])
-        notes, says = self._notes(), self.first.assumption
-        return Findings({"level": wanted}, after - before, each, error, says, (-reach, reach), remarks=notes)
+        return Findings(
+            {"level": wanted}, said[1] - said[0], each, self._apart(errors), assumed(self._both), (-reach, reach),
+            middle=None if a.kind == "real" else numbers[1] - numbers[0], remarks=self._notes(),
+            backend=self.second.backend,
+        )  # fmt: skip
 
     def changed(self, answers: Answers, level: float = 0.95, kind: Kind | None = None) -> tuple[Bools, Bools]:
         """Which of the changes exclude 0: each for itself, and with all at once."""
@@ -176,23 +179,46 @@ class Difference:
         """
         a, _ = self._attributes(attribute, ordered=False)
         answers = self.histogram(a.name) if a.labels else self.cdf(a.name)
-        return ChangeTest(a.name, answers, self.changed(answers, level, kind)[1], level)
+        return ChangeTest(a.name, answers, self.changed(answers, level, kind)[1], level, bool(a.labels))
 
     def _finding(
-        self, name: str, of: str, values: Floats, ends: list[Ends], error: float, limits: tuple[float, float]
+        self, name: str, of: str, values: Floats, ends: list[Ends], error: Floats, limits: tuple[float, float]
     ) -> Findings:
         labels = {"attribute": np.array([name], object), "of": np.array([of], object)}
-        says = self.first.assumption
-        return Findings(labels, values, Each(ends), np.array([error]), says, limits, remarks=self._notes())
+        return Findings(
+            labels, values, Each(ends), error, assumed(self._both), limits, remarks=self._notes(),
+            backend=self.second.backend,
+        )  # fmt: skip
+
+    def _drawn(self, line: Line, variance: Floats | float) -> Floats:
+        """The error of a mean from who was drawn, where people are a sample; ``variance`` is that of one person."""
+        origin = line.estimate.provenance
+        people = line.present * (1 if origin is None else origin.people)
+        return np.sqrt(np.asarray(variance) * self.sampled / max(people, 1.0))  # Q15
+
+    def _apart(self, errors: Sequence[Floats]) -> Floats:
+        """The error of a difference, from those of two independent estimates."""
+        return np.atleast_1d(np.hypot(*errors) * (not self.same))
+
+    def _quantile_errors(self, part: Quantiles, line: Line) -> Floats:
+        """The model's errors of quantiles: as far as the error of the curve, and that of who was drawn, move them."""
+        curve = np.interp(part.levels, part.curve, part.curve_error) if part.curve_error is not None else 0.0
+        share = np.maximum(part.share_error, curve)
+        drawn = self._drawn(line, part.levels * (1 - part.levels))
+        return replace(part, share_error=np.hypot(share, drawn)).standard_error
 
     def _notes(self) -> tuple[str, ...]:
         return (SAMPLED_NOTE if self.sampled else PEOPLE_NOTE,)
 
     def _attributes(self, name: str | None, ordered: bool) -> tuple[Attribute, Attribute]:
         a = self.first._attribute(name, ordered)
+        if a.name not in self.second.schema.names:
+            both = ", ".join(self.shared) or "none"
+            raise ValueError(f"expected an attribute that both estimates have ({both}), got {a.name!r}")
         b = self.second._attribute(a.name, ordered)
-        if a.kind != b.kind or (a.missing == "cell") != (b.missing == "cell"):
-            raise ValueError(f"expected {a.name} to be of the same kind in both estimates, got {a.kind} and {b.kind}")
+        if not _alike(a, b):
+            said = [x.kind + " with missing values" * (x.missing == "cell") for x in (a, b)]
+            raise ValueError(f"expected {a.name} to be of the same kind in both estimates, got {' and '.join(said)}")
         return a, b
 
     def _common(self, a: Attribute, b: Attribute, most: int) -> Floats:
@@ -209,23 +235,20 @@ class Difference:
         return shared[np.unique(np.clip(np.searchsorted(curve, wanted), 0, shared.size - 1))]
 
     @cached_property
-    def _evidence(self) -> tuple[Evidence, Evidence]:
+    def _evidence(self) -> tuple[StrictReports, StrictReports]:
         made = []
         for estimate in self._both:
             origin: Any = estimate.provenance
             made.append(StrictReports(estimate.schema, Crowd(origin) if self.sampled else origin))
         return made[0], made[1]
 
-    def _crowds(self, lines: Sequence[Line]) -> list[Line]:
-        """The same lines, with bounds about those whom this difference is about."""
-        for line, evidence in zip(lines, self._evidence, strict=True):
-            line.__dict__["evidence"] = evidence
-        return list(lines)
+    def _lines(self, name: str) -> list[Line]:
+        return [Line.of(e, name, evidence=told) for e, told in zip(self._both, self._evidence, strict=True)]
 
     def _mean_ends(self, lines: Sequence[Line], level: float) -> tuple[float, float]:
         if self.same:
             return 0.0, 0.0
-        before, after = self._crowds(lines)
+        before, after = lines
         if any(line.attribute.missing == "cell" for line in lines):
             each = pointwise_quantile(float(np.sqrt(level)))  # Q14
             (low, high), (least, most) = (line.mean_ends(*line.codes, each) for line in (before, after))
@@ -244,11 +267,12 @@ class Difference:
                 variance += f * (1 - f) / max(1 if origin is None else origin.people, 1)  # Q15
         strict = DifferenceIntervals(self._evidence, (workloads[0], workloads[1]), self.same)
         marked = before.bias_not_included | after.bias_not_included
-        error = 0.0 * variance if self.same else np.sqrt(variance)
-        consistent, says = before.consistent and after.consistent, self.first.assumption
+        error = np.zeros(len(variance)) if self.same else np.sqrt(variance)
+        consistent, says = before.consistent and after.consistent, assumed(self._both)
         return Answers(
             after.values - before.values, error, marked, labels, consistent,
             joint=_JointChange(self, (workloads[0], workloads[1])), strict=strict, assumption=says, limits=(-1.0, 1.0),
+            backend=self.second.backend,
         )  # fmt: skip
 
 
@@ -300,6 +324,10 @@ class ChangeTest:
     answers: Answers
     where: Bools
     level: float
+    labelled: bool = False  # categories, and not a curve
+
+    def __repr__(self) -> str:
+        return f"<ChangeTest: {self.text()}>"
 
     @property
     def rejected(self) -> bool:
@@ -310,10 +338,20 @@ class ChangeTest:
         """The verdict as a sentence."""
         if not self.rejected:
             return f"No change of {self.attribute} can be told from the reports, at the level {100 * self.level:g} %."
+        return (
+            f"{self.attribute} changed, with {100 * self.level:g} % confidence: another share of people is"
+            f" {'with' if self.labelled else 'at or below'} {self.named}."
+        )
+
+    @property
+    def named(self) -> str:
+        """Where something changed: the first three places, as people read them."""
         some = next(iter(self.answers.labels.values()))[self.where.reshape(-1)].tolist()
-        said = [f"{at:,}" if isinstance(at, int) else str(at) for at in some[:3]]
-        named = ", ".join(said) + (" and others" if len(some) > 3 else "")
-        return f"{self.attribute} changed, with {100 * self.level:g} % confidence: at {named}."
+        return ", ".join(map(_spoken, some[:3])) + " and others" * (len(some) > 3)
+
+
+def _spoken(place: object) -> str:
+    return f"{place:,.12g}" if isinstance(place, float) else f"{place:,}" if isinstance(place, int) else str(place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,6 +401,21 @@ class DifferenceIntervals:
                 (a, b), (c, d) = (_alone(e, w, i, each) for e, w in zip(self.evidence, self.workloads, strict=True))
                 low[i], high[i] = c - b, d - a
         return np.minimum(low, high), np.maximum(low, high)
+
+
+def _alike(a: Attribute, b: Attribute) -> bool:
+    return a.kind == b.kind and (a.missing == "cell") == (b.missing == "cell")
+
+
+def _whole(attribute: Attribute, numbers: Floats) -> Floats:
+    """The values that people hold at some numbers, as numbers."""
+    return spoken(attribute, numbers).astype(float)
+
+
+def _variance(line: Line) -> float:
+    """The variance of an attribute among those who have a value, by the estimate."""
+    numbers, shares = line.density
+    return max(float(shares @ numbers**2) - float(shares @ numbers) ** 2, 0.0)
 
 
 def _functional(evidence: Evidence, workload: Workload, i: int) -> Functional | None:

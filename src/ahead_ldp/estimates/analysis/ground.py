@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import cast
@@ -60,6 +60,11 @@ class Crowd:
         return self.origin.answered
 
     @property
+    def links(self) -> Sequence[str]:
+        """The chain after each wave."""
+        return self.origin.links
+
+    @property
     def everybody(self) -> int | None:
         """Not known: those who took part are some of many."""
         return None
@@ -75,6 +80,11 @@ def reports_of(estimate: Estimate) -> StrictReports:
     if reports is None:
         raise ValueError("expected an estimate that knows its reports, from a simulation, a collection or a file")
     return cast(StrictReports, reports)
+
+
+def assumed(estimates: Iterable[Estimate]) -> str:
+    """What the model's intervals rest on that come from several estimates."""
+    return ", and ".join(dict.fromkeys(estimate.assumes for estimate in estimates))
 
 
 def levels_apart(level: float) -> tuple[float, float]:
@@ -162,21 +172,19 @@ class Line:
 
     estimate: Estimate
     attribute: Attribute
+    evidence: StrictReports  # what was asked and told
 
     @classmethod
-    def of(cls, estimate: Estimate, name: str | None, positive: bool = False) -> Line:
-        """An attribute by its name, which may be left out if there is only one."""
+    def of(
+        cls, estimate: Estimate, name: str | None, positive: bool = False, evidence: StrictReports | None = None
+    ) -> Line:
+        """An attribute by its name, which may be left out if there is only one. Evidence left out is the estimate's."""
         a = estimate._attribute(name, ordered=True)
         if a.labels:
             raise ValueError(f"expected a numeric attribute, got the categories of {a.name}")
         if positive and (a.kind not in ("integer", "real") or a.lo < 0 or a.hi <= 0):
             raise ValueError(f"expected numbers that are not negative for shares of a total, got those of {a.name}")
-        return cls(estimate, a)
-
-    @cached_property
-    def evidence(self) -> StrictReports:
-        """What was asked and told."""
-        return reports_of(self.estimate)
+        return cls(estimate, a, evidence or reports_of(estimate))
 
     @cached_property
     def place(self) -> int:
@@ -209,12 +217,17 @@ class Line:
     def _blocks(self) -> Ints:
         return blocks(self.attribute.ordered_size, _POINTS)
 
+    @cached_property
+    def present(self) -> float:
+        """The share of people who have a value."""
+        ends = np.array([0.0]), np.array([float(self.attribute.ordered_size)])
+        return max(float(self.estimate._shares(slices(self.estimate.schema, self.attribute.name, *ends))[0]), 1e-9)
+
     def error(self, weights: Floats) -> float:
         """The model's standard error of a number whose linear part has these weights on the density's blocks."""
         ends = self._blocks.astype(float)
         workload = slices(self.estimate.schema, self.attribute.name, ends[:-1], ends[1:])
-        total = max(float(self.estimate._shares(workload).sum()), 1e-9)  # of those who have a value
-        return float(self.estimate.linear(workload, weights[None] / total).spread[0])  # Q12
+        return float(self.estimate.linear(workload, weights[None] / self.present).spread[0])  # Q12
 
     def numbers(self, low: Floats, high: Floats, near: Floats | None = None) -> Numbers:
         """The mean of a number that is between two values for each code, and 0 for those who have no value."""

@@ -35,6 +35,7 @@ from ahead_ldp.schema.workloads import Workload
 
 _MOST_GROUPS = 200  # each takes some bounds of two attributes
 _BLOCKS = 256  # of codes, for the estimate's own mean and quantiles in a group
+_NAMED = 12  # groups in a note
 _MARKS = 6  # stretches of an attribute that a mean in a group looks at closely; a choice, not measured (Q11)
 _FEW = 64  # blocks of codes, for the mean in a group
 _COARSE = 16  # and for the model's error of it, which takes a covariance of every two
@@ -63,6 +64,9 @@ class Groups:
         if lo.size > _MOST_GROUPS:
             raise ValueError(f"expected at most {_MOST_GROUPS} groups, got {lo.size}")
         return cls(estimate, a.name, labels, lo, hi)
+
+    def __repr__(self) -> str:
+        return f"<Groups by {self.name}: {', '.join(map(str, self.labels.tolist()))}>"
 
     # What people ask.
 
@@ -111,11 +115,17 @@ class Groups:
         asked = zip(groups.tolist(), np.tile(wanted, len(self.labels)).tolist(), strict=True)
         ends = [partial(self._quantile_ends, line, g, p) for g, p in asked]
         a = line.attribute
-        found = self._findings(np.array(values), ends, np.array(errors), (float(a.lo), float(a.hi)), groups)
-        return replace(found, labels={**found.labels, "level": np.tile(wanted, len(self.labels))}, attribute=a)
+        numbers = np.array(values)
+        said = spoken(a, numbers).astype(float)
+        found = self._findings(said, ends, np.array(errors), (float(a.lo), float(a.hi)), groups)
+        labels, middle = (
+            {**found.labels, "level": np.tile(wanted, len(self.labels))},
+            None if a.kind == "real" else numbers,
+        )
+        return replace(found, labels=labels, attribute=a, middle=middle)
 
     def compare(self, findings: Findings, first: Any, second: Any) -> Findings:
-        """The number of the second group less that of the first, for shares and means of these groups.
+        """The number of the second group less that of the first, for shares, means or medians of these groups.
 
         Both intervals hold at once, and their ends are subtracted: right, and wider than need be.
         """
@@ -123,6 +133,8 @@ class Groups:
         for label in (first, second):
             if names.count(str(label)) != 1:
                 raise ValueError(f"expected one of the groups {', '.join(names)}, got {label!r}")
+        if str(first) == str(second):
+            raise ValueError(f"expected two different groups, got {first} twice")
         i, j = names.index(str(first)), names.index(str(second))
 
         def ends(level: float) -> Ends:
@@ -140,7 +152,9 @@ class Groups:
             float(np.max(findings.limits[1]) - np.min(findings.limits[0])),
         )
         return Findings(
-            labels, value, Each([ends]), error, findings.assumption, (-reach, reach), is_share=findings.is_share
+            labels, value, Each([ends]), error, findings.assumption, (-reach, reach), is_share=findings.is_share,
+            middle=None if findings.middle is None else findings.middle[[j]] - findings.middle[[i]],
+            backend=findings.backend,
         )  # fmt: skip
 
     # How.
@@ -166,11 +180,12 @@ class Groups:
     ) -> Findings:
         labels = {self.name: self.labels if groups is None else self.labels[groups]}
         small = self.labels[self.small()].tolist()
-        remarks = (f"These groups may be empty, so nothing can be said of them: {', '.join(map(str, small))}.",)
-        says = self.estimate.assumption
+        named = ", ".join(map(str, small[:_NAMED])) + f" and {len(small) - _NAMED} more" * (len(small) > _NAMED)
+        remarks = (f"These groups may be empty, so nothing can be said of them: {named}.",)
+        says = self.estimate.assumes
         return Findings(
             labels, np.clip(values, *limits), Each(list(ends)), errors, says, limits,
-            is_share=is_share, remarks=remarks if small else (),
+            is_share=is_share, remarks=remarks if small else (), backend=self.estimate.backend,
         )  # fmt: skip
 
     def _line(self, attribute: str) -> Line:
@@ -306,7 +321,7 @@ class Groups:
         shares = self.estimate._shares(workload)
         curve = monotone(np.append(0.0, np.cumsum(shares)))
         at = float(np.interp(p, curve, ends))
-        value = float(spoken(line.attribute, numbers_at(line.attribute, np.array([at])))[0].astype(float))
+        value = float(numbers_at(line.attribute, np.array([at]))[0])
         total = max(float(shares.sum()), 1e-9)
         cut = int(ends[ends <= at].max(initial=0))
         sides = [{self.place: self._sides[g], line.place: side} for side in ((0.0, cut), (cut, float(ends[-1])))]

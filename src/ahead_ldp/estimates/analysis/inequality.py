@@ -28,7 +28,7 @@ def lorenz(estimate: Estimate, attribute: str | None = None, levels: ArrayLike =
     each = Each([partial(_bottom, line, p) for p in wanted.tolist()])
     limits = np.zeros(wanted.size), wanted
     errors = _errors(line, wanted)
-    says = estimate.assumption
+    says = estimate.assumes
     return Findings({"bottom": wanted}, _lorenz(line, wanted), each, errors, says, limits, is_share=True)
 
 
@@ -39,7 +39,7 @@ def top_share(estimate: Estimate, attribute: str | None = None, levels: ArrayLik
     limits = wanted, np.ones(wanted.size)
     errors = _errors(line, 1 - wanted)
     return Findings(
-        {"top": wanted}, 1 - _lorenz(line, 1 - wanted), each, errors, estimate.assumption, limits, is_share=True
+        {"top": wanted}, 1 - _lorenz(line, 1 - wanted), each, errors, estimate.assumes, limits, is_share=True
     )
 
 
@@ -64,7 +64,7 @@ def gini(estimate: Estimate, attribute: str | None = None) -> Findings:
     rest = mean - (held[1:] + held[:-1]) / 2
     error = line.error((2 * (numbers * middle + rest) - (1 + value) * (mean + numbers)) / mean)
     ends, values = Each([_Curve(line).ends]), np.array([min(max(value, 0.0), 1.0)])
-    return Findings(labels, values, ends, np.array([error]), estimate.assumption, (0.0, 1.0))
+    return Findings(labels, values, ends, np.array([error]), estimate.assumes, (0.0, 1.0))
 
 
 def _levels(levels: ArrayLike) -> Floats:

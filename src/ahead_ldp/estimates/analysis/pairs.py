@@ -21,10 +21,13 @@ from ahead_ldp.schema.units import centres
 from ahead_ldp.schema.workloads import Workload
 
 _BLOCKS = 64  # of codes of each attribute, for the estimate's own correlation
-_FEW = 8  # of each, for the model's error: covariances are found for 64 pairs of blocks
 _CELLS = 4  # blocks of each attribute, for mutual information
 _MOST_CELLS = 64  # of a table for mutual information: each takes a bound of two attributes
 _MARKS = 4  # stretches of an attribute that a product looks at closely; a choice, not measured (Q8)
+_LEAST = 1e-6  # of the range: a smaller standard deviation is rounding, of people who all have one value
+LEANS = (
+    "The estimate itself leans towards no dependence: what lies inside the cells that were asked about is not known."
+)
 _TILTS = np.linspace(0.0, 1.5, 13)  # of the function that shows dependence: the best of them counts (Q10)
 
 
@@ -37,8 +40,8 @@ def correlation(estimate: Estimate, first: str, second: str) -> Findings:
             raise ValueError(f"expected attributes without missing values for a correlation, got {line.attribute.name}")
     labels = {"first": np.array([first], object), "second": np.array([second], object)}
     pair = _Pair(estimate, lines[0], lines[1])
-    value, error = pair.estimated
-    return Findings(labels, np.array([value]), Each([pair.ends]), np.array([error]), estimate.assumption, (-1.0, 1.0))
+    values = np.array([pair.estimated])
+    return Findings(labels, values, Each([pair.ends]), None, "", (-1.0, 1.0), remarks=(LEANS,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,24 +51,16 @@ class _Pair:
     other: Line
 
     @cached_property
-    def estimated(self) -> tuple[float, float]:
-        """The estimate's own correlation, and its standard error."""
+    def estimated(self) -> float:
+        """The estimate's own correlation, on blocks of codes."""
         a, b = self.one.attribute, self.other.attribute
-        fine = self._standard(_BLOCKS)
-        few, (u, v), rho = self._standard(_FEW)
-        weights = np.multiply.outer(u, v) - rho * (np.add.outer(u**2, v**2)) / 2
-        error = self.estimate.linear(_workload(self.estimate, (a, b), few), weights.reshape(1, -1)).spread[0]  # Q12
-        return fine[2], float(error)
-
-    def _standard(self, most: int) -> tuple[tuple[Ints, Ints], tuple[Floats, Floats], float]:
-        """Blocks of codes, their numbers in standard units, and the correlation of the estimate on them."""
-        a, b = self.one.attribute, self.other.attribute
-        ends = blocks(a.ordered_size, most), blocks(b.ordered_size, most)
+        ends = blocks(a.ordered_size, _BLOCKS), blocks(b.ordered_size, _BLOCKS)
         f = table(self.estimate, (a, b), ends)
         x, y = (centres(line, e[:-1], e[1:] - 1) for line, e in zip((a, b), ends, strict=True))
         x, y = x - f.sum(axis=1) @ x, y - f.sum(axis=0) @ y
-        u, v = (z / max(float(np.sqrt(g @ z**2)), 1e-300) for z, g in ((x, f.sum(axis=1)), (y, f.sum(axis=0))))
-        return ends, (u, v), float(np.clip(u @ f @ v, -1.0, 1.0))
+        spreads = (float(np.sqrt(f.sum(axis=i) @ z**2)) for i, z in ((1, x), (0, y)))
+        u, v = (z / max(spread, _LEAST * float(np.ptp(z))) for spread, z in zip(spreads, (x, y), strict=True))
+        return float(np.clip(u @ f @ v, -1.0, 1.0))
 
     def ends(self, level: float) -> tuple[float, float]:
         """The correlations that the reports allow."""
@@ -122,10 +117,8 @@ def mutual_information(estimate: Estimate, first: str, second: str, cells: int =
         return low / np.log(2), high / np.log(2)
 
     remark = f"In bits, on {f.shape[0]} blocks of {first} and {f.shape[1]} of {second}; finer blocks may tell more."
-    ratio = np.log2(np.maximum(f, 1e-9) / np.maximum(np.multiply.outer(f.sum(axis=1), f.sum(axis=0)), 1e-9)) - value
-    error = estimate.linear(_workload(estimate, (a, b), ends), ratio.reshape(1, -1)).spread  # Q12
-    says, limits = estimate.assumption, (0.0, float(most))
-    return Findings(labels, np.array([min(value, most)]), Each([work]), error, says, limits, remarks=(remark,))
+    values, limits = np.array([min(value, most)]), (0.0, float(most))
+    return Findings(labels, values, Each([work]), None, "", limits, remarks=(remark, LEANS))
 
 
 def _different(a: Attribute, b: Attribute) -> None:

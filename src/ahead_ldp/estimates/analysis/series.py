@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ahead_ldp.estimates.analysis.ground import Crowd
+from ahead_ldp.estimates.analysis.ground import Crowd, assumed
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.bands import shared_level
 from ahead_ldp.estimates.estimate import Estimate
@@ -22,7 +22,8 @@ from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.queries import Query
 from ahead_ldp.schema.workloads import Workload
 
-_STEPS = np.append(0.0, np.geomspace(1e-4, 0.3, 40))  # sizes of a step among which the likeliest is looked for (Q18)
+_STEPS = np.append(0.0, np.geomspace(0.05, 20.0, 40))  # sizes of a step, in errors of a round (Q18)
+_LEAST = 1e-6  # error of a share, below which it counts as this
 _FREE = 1e3  # variance of the first share of a walk: nothing is known of it (Q18)
 WALK = "the share moves from round to round by independent steps of one size, up or down, and "
 
@@ -35,11 +36,17 @@ class Series:
 
     def __post_init__(self) -> None:
         """Refuse fewer than two rounds, and rounds whose reports are not known."""
+        given: object = self.rounds  # callers without types may pass anything
+        if not isinstance(given, Mapping):
+            raise ValueError(f"expected estimates by the names of their rounds, got a {type(given).__name__}")
         if len(self.rounds) < 2:
             raise ValueError(f"expected at least two rounds, got {len(self.rounds)}")
         for name, estimate in self.rounds.items():
             if estimate.provenance is None:
                 raise ValueError(f"expected rounds that know their reports, got {name!r} without")
+
+    def __repr__(self) -> str:
+        return f"<Series: {', '.join(self.rounds)}>"
 
     def trend(self, query: Query | str, *, smooth: bool = False) -> Findings:
         """The share of a query in every round.
@@ -51,14 +58,14 @@ class Series:
         values = np.array([float(answers.values[0]) for answers, _ in made])
         errors = np.array([self._error(e, a) for e, (a, _) in zip(self.rounds.values(), made, strict=True)])
         labels = {"round": np.array(list(self.rounds), object)}
-        says = next(iter(self.rounds.values())).assumption
+        says, back = assumed(self.rounds.values()), next(iter(self.rounds.values())).backend
         if smooth:
             values, errors = _smoothed(values, errors)
             values = np.clip(values, 0.0, 1.0)
-            return Findings(labels, values, None, errors, WALK + says, (0.0, 1.0), is_share=True)
+            return Findings(labels, values, None, errors, WALK + says, (0.0, 1.0), is_share=True, backend=back)
 
         each = Each([partial(_one, strict) for _, strict in made])
-        return Findings(labels, np.clip(values, 0.0, 1.0), each, errors, says, (0.0, 1.0), is_share=True)
+        return Findings(labels, np.clip(values, 0.0, 1.0), each, errors, says, (0.0, 1.0), is_share=True, backend=back)
 
     def changes(self, query: Query | str, level: float = 0.95) -> list[dict[str, Any]]:
         """From each round to the next: by how much the share of a query changed, and whether it surely did.
@@ -103,20 +110,22 @@ def _one(strict: StrictAnswers, level: float) -> tuple[float, float]:
 
 
 def _smoothed(values: Floats, errors: Floats) -> tuple[Floats, Floats]:
-    """Means and errors of a random walk given noisy values of it; the size of its steps is the likeliest."""
-    centred, noise = values - values.mean(), np.diag(errors**2)
-    rounds = np.arange(values.size)
+    """Means and errors of a random walk given noisy values of it, over all sizes of its steps."""
+    noise = np.maximum(errors, _LEAST)
+    steps = float(np.median(noise)) * _STEPS
+    rounds, offset = np.arange(values.size), values - values.mean()
     walk = np.minimum.outer(rounds, rounds).astype(float)
-    best = None
-    for step in _STEPS.tolist():
+    fits, means, variances = [], [], []
+    for step in steps.tolist():
         prior = _FREE + step**2 * walk
-        total = prior + noise
-        _, size = np.linalg.slogdet(total)
-        solved = np.linalg.solve(total, centred)
-        misfit = float(size + centred @ solved)
-        if best is None or misfit < best[0]:
-            left = prior - prior @ np.linalg.solve(total, prior)
-            best = misfit, prior @ solved + values.mean(), np.sqrt(np.maximum(np.diag(left), 0.0))  # Q18
-    if best is None:
-        raise ValueError("expected rounds with finite errors, got others")
-    return best[1], best[2]
+        total = prior + np.diag(noise**2)
+        solved = np.linalg.solve(total, np.column_stack([offset, prior]))
+        fits.append(-(float(np.linalg.slogdet(total)[1]) + float(offset @ solved[:, 0])) / 2)
+        means.append(prior @ solved[:, 0])
+        variances.append(np.maximum(np.diag(prior - prior @ solved[:, 1:]), 0.0))
+    ends = np.concatenate([steps[:1], (steps[1:] + steps[:-1]) / 2, steps[-1:]])
+    weights = np.exp(np.array(fits) - max(fits)) * np.diff(ends)
+    weights /= weights.sum()
+    mean = weights @ np.array(means)
+    spread = weights @ (np.array(variances) + (np.array(means) - mean) ** 2)
+    return mean + values.mean(), np.sqrt(spread)  # Q18

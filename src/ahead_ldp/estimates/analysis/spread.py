@@ -50,7 +50,12 @@ def std(estimate: Estimate, attribute: str | None = None) -> Findings:
     error = line.error(((numbers - shares @ numbers) ** 2 - value**2) / (2 * max(value, 1e-300)))
     ends = Each([lambda level: std_ends(line, level)])
     return _finding(
-        line, min(value, limits[1]), ends, error, " in ".join(filter(None, ["std", unit(line.attribute)])), limits
+        line,
+        min(value, limits[1]),
+        ends,
+        error,
+        " in ".join(filter(None, ["standard deviation", unit(line.attribute)])),
+        limits,
     )
 
 
@@ -137,6 +142,9 @@ class Mode:
         low, high = self.answers.interval(level, simultaneous=True)
         return np.asarray(high >= low.max())  # Q4
 
+    def __repr__(self) -> str:
+        return f"<Mode of {self.attribute}: {self.value}>"
+
     @property
     def bins(self) -> NDArray[Any]:
         """What the bins are called."""
@@ -176,5 +184,5 @@ def _finding(
     is_share: bool = False,
 ) -> Findings:
     labels = {"attribute": np.array([line.attribute.name], object), "of": np.array([of], object)}
-    says = line.estimate.assumption
+    says = line.estimate.assumes
     return Findings(labels, np.array([value]), ends, np.array([error]), says, limits, is_share=is_share)

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.estimates.analysis.ground import levels_apart, reports_of
+from ahead_ldp.estimates.answers import percent
 from ahead_ldp.estimates.bands import pointwise_quantile
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.findings import Each, Findings
@@ -19,12 +21,18 @@ from ahead_ldp.estimates.slices import proper
 from ahead_ldp.estimates.strict.functionals import Shares
 from ahead_ldp.estimates.strict.reports import StrictReports
 from ahead_ldp.schema.arrays import Bools, Floats
+from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.queries import Query
 from ahead_ldp.schema.workloads import Workload
 
 _MOST_STRATA = 1024  # combinations of the margins' categories
 _ROUNDS = 1000  # of raking, at most
 _SETTLED = 1e-10  # tolerance: of a margin after raking
+_ROUNDED = 0.02  # by which shares that were rounded may miss 1, and a quarter of it for each of many; a choice
+_ONLY_MODEL = (
+    "Only the model tells here: a strict interval needs one margin, and questions that held its attribute together with"
+    " those of the query."
+)
 _LARGE = 5.0  # times: a weight above this is worth a warning; a choice, not measured
 
 
@@ -43,7 +51,7 @@ class Calibrated:
 
     @classmethod
     def of(cls, estimate: Estimate, margins: Mapping[str, Mapping[Any, float]]) -> Calibrated:
-        """Margins by name: the known share, or count, of every category.
+        """Margins by name: the known share, percentage or count of every category.
 
         A category of an attribute with an order is a label, or a text such as "18..29" or "30" of closed ranges.
         """
@@ -53,23 +61,18 @@ class Calibrated:
         attributes, groups, targets = [], [], []
         for name, known in margins.items():
             a = estimate._attribute(name, ordered=False)
-            shares = np.array([float(share) for share in known.values()])
-            if not shares.size or not np.isfinite(shares).all() or (shares < 0).any() or not shares.sum() > 0:
-                raise ValueError(
-                    f"expected shares or counts >= 0, not all 0, in the margin of {name}, got {dict(known)}"
-                )
+            shares = _known(name, known)
             sides = tuple(_side(estimate, a, category) for category in known)
-            covered = np.zeros(a.size)
-            for lo, hi in sides:
-                covered[int(lo) : int(hi)] += 1
-            if (covered != 1).any():
-                raise ValueError(f"expected the margin of {name} to hold every code of it once, got {list(known)}")
+            _check_cover(a, sides)
             attributes.append(a)
             groups.append(sides)
-            targets.append(shares / shares.sum())
+            targets.append(_scaled(name, shares))
         if prod(len(sides) for sides in groups) > _MOST_STRATA:
             raise ValueError(f"expected at most {_MOST_STRATA} combinations of categories")
         return cls(estimate, tuple(attributes), tuple(groups), tuple(targets))
+
+    def __repr__(self) -> str:
+        return f"<Calibrated to the shares of {', '.join(a.name for a in self.attributes)}>"
 
     @cached_property
     def evidence(self) -> StrictReports:
@@ -95,21 +98,34 @@ class Calibrated:
     @cached_property
     def weights(self) -> Floats:
         """The weight of the people of each stratum; 1 changes nothing."""
-        return _raked(self.shares.reshape([t.size for t in self.targets]), self.targets).reshape(-1)
+        shares = self.shares.reshape([t.size for t in self.targets])
+        for axis, (a, sides, target) in enumerate(zip(self.attributes, self.groups, self.targets, strict=True)):
+            own = shares.sum(axis=tuple(i for i in range(shares.ndim) if i != axis))
+            for (lo, _), some in zip(sides, (own <= 0) & (target > 0), strict=True):
+                if some:
+                    raise ValueError(
+                        f"expected people in every category of the margin of {a.name}, got an estimate with nobody in"
+                        f" {bucket_label(a, int(lo))!r}"
+                    )
+        return _raked(shares, self.targets).reshape(-1)
 
     def warnings(self, level: float = 0.95) -> list[str]:
         """What a reader must know: strata that the reports cannot support, and weights that are large."""
         low, _ = self.evidence.answers(self.strata).interval(level, simultaneous=True)
-        asked = np.array([t > 0 for t in self._target_of], bool)
-        empty, notes = int((asked & (low <= 0)).sum()), []
-        if empty:
+        empty, notes = self._open(low), []
+        if empty.any():
             notes.append(
-                f"{empty} of {self.strata.n} strata may be empty: the reports cannot support these weights there."
+                f"{int(empty.sum())} of {self.strata.n} groups may be empty: the reports cannot support these weights"
+                f" there. Of {percent(float(self._target_of[empty].sum()))} of everybody nothing is known."
             )
         largest = float(self.weights.max())
         if largest > _LARGE:
             notes.append(f"The largest weight is {largest:.1f}: a few people stand for many, and intervals are wide.")
         return notes
+
+    def _open(self, low: Floats) -> Bools:
+        """Strata that are wanted and may be empty, by the lower ends of their sizes."""
+        return np.asarray((low <= 0) & (self._target_of > 0))
 
     @cached_property
     def _target_of(self) -> Floats:
@@ -120,7 +136,7 @@ class Calibrated:
         """The weighted shares of queries.
 
         Strict intervals are given where one margin is weighted, and a question holds the attributes of the query and
-        the margin together. Else they are the model's, for weights that are taken as known.
+        the margin together. Else they are the model's.
         """
         texts = np.array([str(query) for query in queries], object)
         boxes = [Workload.from_queries(self.estimate.schema, [query]).boxes for query in queries]
@@ -128,11 +144,10 @@ class Calibrated:
         values, errors = np.array([v for v, _ in each]), np.array([e for _, e in each])
         strict = len(self.attributes) == 1 and all(self._ground(some) is not None for some in boxes)
         ends = Each([partial(self._ends, some) for some in boxes]) if strict else None
-        says = f"the weights are right as they are, {self.estimate.assumption}"
-        notes = () if strict else ("No question holds all of these attributes, so only the model tells.",)
+        notes = () if strict else (_ONLY_MODEL,)
         return Findings(
-            {"query": texts}, np.clip(values, 0.0, 1.0), ends, errors, says, (0.0, 1.0), is_share=True,
-            remarks=(*self.warnings(), *notes),
+            {"query": texts}, np.clip(values, 0.0, 1.0), ends, errors, self.estimate.assumes, (0.0, 1.0),
+            is_share=True, remarks=(*self.warnings(), *notes), backend=self.estimate.backend,
         )  # fmt: skip
 
     def _cut(self, boxes: Floats) -> tuple[Workload, Floats]:
@@ -144,7 +159,7 @@ class Calibrated:
         return Workload(self.strata.sizes, inside, owner, self.strata.n), inside
 
     def _value(self, boxes: Floats) -> tuple[float, float]:
-        """The weighted share of a query, and the model's standard error for fixed weights."""
+        """The weighted share of a query, and the model's standard error, that of the weights counted in."""
         cut, _ = self._cut(boxes)
         inside = self.estimate._shares(cut)
         both = Workload(
@@ -154,8 +169,18 @@ class Calibrated:
             2 * cut.n,
         )
         ratio = np.clip(inside / np.maximum(self.shares, 1e-9), 0.0, 1.0)
-        linear = self.estimate.linear(both, np.append(self.weights, -self.weights * ratio)[None])  # Q12, Q16
-        return float(self.weights @ inside), float(linear.spread[0])
+        linear = self.estimate.linear(both, np.append(self.weights, -self.weights * self._fitted(ratio))[None])
+        return float(self.weights @ inside), float(linear.spread[0])  # Q12, Q17
+
+    def _fitted(self, ratio: Floats) -> Floats:
+        """The ratios of the strata as sums of a number for each category of each margin, nearest in weighted squares.
+
+        By as much a person of a stratum moves the weights of others. For one margin they are the ratios themselves.
+        """
+        places = np.indices([t.size for t in self.targets]).reshape(len(self.targets), -1)
+        design = np.hstack([np.eye(t.size)[at] for t, at in zip(self.targets, places, strict=True)])
+        root = np.sqrt(self._target_of)
+        return design @ np.linalg.lstsq(design * root[:, None], ratio * root, rcond=None)[0]  # Q17
 
     def _ground(self, boxes: Floats) -> tuple[int, ...] | None:
         places = {self.estimate.schema.index(a.name) for a in self.attributes}
@@ -166,19 +191,20 @@ class Calibrated:
         """The weighted shares that the reports allow: over all sizes of the strata that they allow."""
         on_the_way, own = levels_apart(level)
         low, high = self.evidence.answers(self.strata).interval(on_the_way, simultaneous=True)
-        target = self._target_of
-        if ((low <= 0) & (target > 0)).any():
+        open_, target = self._open(low), self._target_of
+        supported = np.where(open_, 0.0, target)
+        if not supported.any():
             return 0.0, 1.0
         ground = self._ground(boxes)
         cut, _ = self._cut(boxes)
         ratio = np.clip(self.estimate._shares(cut) / np.maximum(self.shares, 1e-9), 0.0, 1.0)
         z, ends = pointwise_quantile(own), []
         for size in (np.clip(self.shares, low, high), low, high):
-            weights = np.where(target > 0, target / np.maximum(size, 1e-12), 0.0)
+            weights = np.where(supported > 0, supported / np.maximum(size, 1e-12), 0.0)
             upper, lower = self.evidence.both([self._functional(cut, weights, ratio, list(ground or ()))]).at(z)
             ends.append((-float(lower), float(upper)))
-        start = float(target @ ratio)
-        return start + min(a for a, _ in ends), start + max(b for _, b in ends)  # Q16
+        start, unknown = float(supported @ ratio), float(target[open_].sum())
+        return start + min(a for a, _ in ends), start + max(b for _, b in ends) + unknown  # Q16
 
     def _functional(self, cut: Workload, weights: Floats, ratio: Floats, own: list[int]) -> Shares:
         """The sum over strata of weight times (share inside the query less ratio times the stratum's share)."""
@@ -190,6 +216,38 @@ class Calibrated:
                 terms.append((float(weights[g]), inside[some]))
             terms.append((-float(weights[g] * ratio[g]), self.strata.boxes[[g]][:, own]))
         return Shares(tuple(own), tuple(terms))
+
+
+def _known(name: str, margin: Any) -> Floats:
+    """What is known of each category, as it was given: shares, percentages or counts."""
+    if not isinstance(margin, Mapping):
+        raise ValueError(f"expected a share or count for each category in the margin of {name}, got {margin!r}")
+    numbers = all(isinstance(share, Real) and not isinstance(share, bool) for share in margin.values())
+    shares = np.array(list(margin.values()), float) if numbers else np.zeros(0)
+    if not shares.size or not np.isfinite(shares).all() or (shares < 0).any() or not shares.sum() > 0:
+        raise ValueError(f"expected shares or counts >= 0, not all 0, in the margin of {name}, got {dict(margin)}")
+    return shares
+
+
+def _scaled(name: str, shares: Floats) -> Floats:
+    """With sum 1; numbers that look like shares must have it already."""
+    total, room = float(shares.sum()), max(_ROUNDED, _ROUNDED / 4 * shares.size)
+    if (shares % 1 > 0).any() and shares.max() <= 1 and abs(total - 1) > room:
+        raise ValueError(f"expected shares that sum to 1, or counts, in the margin of {name}, got the sum {total:.6g}")
+    return shares / total
+
+
+def _check_cover(a: Attribute, sides: tuple[tuple[float, float], ...]) -> None:
+    """Every code must be in one category of the margin."""
+    covered = np.zeros(a.size)
+    for lo, hi in sides:
+        covered[int(lo) : int(hi)] += 1
+    wrong = np.flatnonzero(covered != 1)
+    if wrong.size:
+        code = int(wrong[0])
+        said = bucket_label(a, code)
+        got = f"{said!r} twice" if covered[code] > 1 else f"none for {said!r}"
+        raise ValueError(f"expected a share of every value of {a.name} in its margin, each once, got {got}")
 
 
 def _side(estimate: Estimate, a: Attribute, category: Any) -> tuple[float, float]:

@@ -22,6 +22,7 @@ Pair = tuple[int, int]
 Constraint = tuple[Slabs, Floats]
 
 _TINY = 1e-300  # sums below this are 0 but for rounding
+_CERTAIN = 1e-100  # a sum of products of numbers above this is none of those
 _CELL_RIDGE = 1e-9  # the same for in/out cells, relative to the mean variance of an indicator
 _RIDGE = 1e-10  # of the systems for derivatives, whose entries sum to about 1: they stay solvable
 
@@ -72,12 +73,28 @@ def margin_scales(
     start: Floats, rows: Floats, columns: Floats, guess: Floats, sweeps: int, tolerance: float
 ) -> tuple[Floats, Floats]:
     """Factors of the rows and columns that bring a table to its margins, from a guess of the columns'."""
+    if start.min() > _CERTAIN and min(rows.min(), columns.min()) > _CERTAIN:  # then no sum is 0 but for rounding
+        return _positive_scales(start, rows, columns, guess, sweeps, tolerance)
     by_column, sums = guess, start @ guess
     for _ in range(sweeps):
         by_row = _ratio(rows, sums)
         by_column = _ratio(columns, by_row @ start)
         sums = start @ by_column
         if np.abs(by_row * sums - rows).sum() < tolerance:
+            break
+    return by_row, by_column
+
+
+def _positive_scales(
+    start: Floats, rows: Floats, columns: Floats, guess: Floats, sweeps: int, tolerance: float
+) -> tuple[Floats, Floats]:
+    """The same where everything is positive, with as few steps in Python as it takes: tables are small."""
+    turned, sums = np.ascontiguousarray(start.T), start @ guess
+    for _ in range(sweeps):
+        by_row = rows / sums
+        by_column = columns / (turned @ by_row)
+        sums = start @ by_column
+        if np.add.reduce(np.abs(by_row * sums - rows)) < tolerance:
             break
     return by_row, by_column
 
@@ -91,11 +108,12 @@ def margin_system(table: Floats) -> Floats:  # (r, c) -> (r + c, r + c)
     """The matrix that takes relative changes of rows and columns, alpha_i + beta_j, to changes of the sums."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     r = rows.size
-    system = np.zeros((r + columns.size,) * 2)
-    system[:r, :r], system[r:, r:] = np.diag(rows), np.diag(columns)
-    system[:r, r:], system[r:, :r] = table, table.T
     loose = np.concatenate([rows, -columns])  # alpha + t, beta - t is the same change
-    return system + np.outer(loose, loose) + _RIDGE * np.eye(len(system))
+    system = np.multiply.outer(loose, loose)
+    system[:r, r:] += table
+    system[r:, :r] += table.T
+    system.reshape(-1)[:: len(system) + 1] += np.concatenate([rows, columns]) + _RIDGE
+    return system
 
 
 def fit_pairs(

@@ -182,7 +182,7 @@ class GridGround(Ground):
     """Groups that were asked about grids."""
 
     sources: tuple[Source, ...]
-    pieces: dict[bytes, Piece] = field(default_factory=dict)  # made before, the latest
+    pieces: dict[bytes, Piece] = field(default_factory=dict)  # made before, the latest; threads share them
 
     @cached_property
     def borders(self) -> Borders:
@@ -202,11 +202,12 @@ class GridGround(Ground):
         """Atoms between the borders that matter most for the ends of these boxes."""
         atoms = tuple(self._kept(axis, np.unique(boxes[:, axis])) for axis in range(len(self.sizes)))
         key = b"/".join(borders.tobytes() for borders in atoms)
-        if key not in self.pieces:
-            while len(self.pieces) >= _PIECES:
-                self.pieces.pop(next(iter(self.pieces)))
-            self.pieces[key] = self._piece(atoms)
-        return self.pieces[key]
+        piece = self.pieces.get(key)
+        if piece is None:
+            piece = self.pieces[key] = self._piece(atoms)
+            for oldest in list(self.pieces)[:-_PIECES]:
+                self.pieces.pop(oldest, None)
+        return piece
 
     def batches(self, queries: Sequence[Floats]) -> list[list[int]]:
         """Those of one attribute that begin near one another share a problem while their ends are few."""
