@@ -1,6 +1,6 @@
 /** The right control for an attribute, and how its value is read. Values live in the control and nowhere else. */
 
-import { ValueRefused, type Attribute, type Value } from "./codes.js";
+import { type Attribute, type Value } from "./codes.js";
 import type { Texts } from "./languages/index.js";
 import { figures, inWords, readNumber } from "./numbers.js";
 import type { Wording } from "./wording.js";
@@ -42,7 +42,7 @@ function inputText(attribute: Attribute, number: number): string {
 
 /** The control of one attribute, in the campaign's words where it has some. */
 export function controlFor(attribute: Attribute, id: string, voice: Voice, wording?: Wording): Control {
-  const inner = attribute.labels ? choice(attribute, id, wording) : input(attribute, id, voice, wording);
+  const inner = attribute.labels ? choice(attribute, id, voice, wording) : input(attribute, id, voice, wording);
   if (attribute.missing === "refused") return inner;
   const absent = make("input", { type: "checkbox", id: `${id}-none` }) as HTMLInputElement;
   const label = make("label", { for: `${id}-none`, class: "inline" }, absent, ` ${voice.texts.noValue}`);
@@ -57,7 +57,7 @@ export function controlFor(attribute: Attribute, id: string, voice: Voice, wordi
   };
 }
 
-function choice(attribute: Attribute, id: string, wording?: Wording): Control {
+function choice(attribute: Attribute, id: string, voice: Voice, wording?: Wording): Control {
   const labels = attribute.labels as readonly string[];
   const texts = wording?.choices.length ? wording.choices : labels;
   const group = make("fieldset", {}, make("legend", {}, wording?.question ?? attribute.name));
@@ -71,7 +71,7 @@ function choice(attribute: Attribute, id: string, wording?: Wording): Control {
     element: group,
     read() {
       const at = buttons.findIndex((button) => button.checked);
-      if (at < 0) throw new ValueRefused(attribute.name);
+      if (at < 0) throw new LookAgain(voice.texts.unanswered(wording?.question ?? attribute.name));
       return labels[at] as string;
     },
     said: (value) => texts[labels.indexOf(value as string)] as string,
@@ -107,10 +107,11 @@ function clock(attribute: Attribute, type: string, id: string, voice: Voice, wor
   return {
     element: described(attribute, id, field, voice.texts.range(said(ends[0]), said(ends[1])), voice, wording),
     read() {
-      if (!field.value) throw new ValueRefused(attribute.name);
+      if (!field.value) throw new LookAgain(voice.texts.unanswered(wording?.question ?? attribute.name));
       const number = attribute.number(field.value);
-      if (wording?.outside === "nearest" && number < attribute.lo) return ends[0];
-      return wording?.outside === "nearest" && number > attribute.hi ? ends[1] : field.value;
+      if (number >= attribute.lo && number <= attribute.hi) return field.value;
+      if (wording?.outside !== "nearest") throw new LookAgain(voice.texts.outside(said(ends[0]), said(ends[1])));
+      return number < attribute.lo ? ends[0] : ends[1];
     },
     said: (value) => said(String(value)),
     clear: () => void (field.value = ""),
@@ -123,7 +124,9 @@ function number(attribute: Attribute, id: string, voice: Voice, wording?: Wordin
   const whole = attribute.kind === "integer";
   const shown = (value: number): string => figures(value, locale);
   const field = make("input", { type: "text", inputmode: whole && attribute.lo >= 0 ? "numeric" : "text", id, autocomplete: "off", "data-number": "" }) as HTMLInputElement;
-  const element = described(attribute, id, field, texts.range(shown(attribute.lo), shown(attribute.hi)), voice, wording);
+  const plain = /^-?\d{1,15}(\.\d+)?$/u.test(wording?.example ?? ""); // an example is written as the person writes numbers
+  const worded = wording && plain ? { ...wording, example: shown(Number(wording.example)) } : wording;
+  const element = described(attribute, id, field, texts.range(shown(attribute.lo), shown(attribute.hi)), voice, worded);
   const which = make("fieldset", { hidden: "", "aria-live": "polite" }, make("legend", {}, texts.whichNumber));
   element.append(which);
   let asked = "";
@@ -147,13 +150,14 @@ function number(attribute: Attribute, id: string, voice: Voice, wording?: Wordin
     const slider = make("input", { type: "range", min: lo, max: hi, step: "1", autocomplete: "off", "aria-label": wording?.question ?? attribute.name }) as HTMLInputElement;
     slider.addEventListener("input", () => (field.value = slider.value));
     field.addEventListener("input", () => (slider.value = field.value));
+    slider.value = lo; // not somewhere in between, as if that were usual
     field.parentElement?.after(slider);
     empty.push(() => void (slider.value = lo));
   }
   return {
     element,
     read() {
-      if (!field.value.trim()) throw new ValueRefused(attribute.name);
+      if (!field.value.trim()) throw new LookAgain(texts.unanswered(wording?.question ?? attribute.name));
       const reading = readNumber(field.value, locale, wording?.unit);
       if (!reading) throw new LookAgain(texts.notNumber);
       const chosen = which.querySelector<HTMLInputElement>("input:checked");
@@ -162,7 +166,7 @@ function number(attribute: Attribute, id: string, voice: Voice, wording?: Wordin
         throw new LookAgain("");
       }
       const value = "either" in reading ? Number(chosen?.value) : reading.number;
-      if (whole && !Number.isSafeInteger(value)) throw new LookAgain(texts.notWhole);
+      if (whole && Number.isFinite(value) && !Number.isInteger(value)) throw new LookAgain(texts.notWhole); // what is huge is outside
       const inside = Math.min(Math.max(value, attribute.lo), attribute.hi);
       if (inside !== value && wording?.outside !== "nearest") throw new LookAgain(texts.outside(shown(attribute.lo), shown(attribute.hi)));
       return inside;

@@ -62,9 +62,21 @@ export function givenAway({ statement, askers }: Pick<Offer, "statement" | "aske
   return box;
 }
 
-/** The payload: as marks where a bit is a cell, else as digits. */
+/** The choice that a noisy answer names, where it names one: of one question with choices, by a law that sends one of them. */
+function sentChoice(payload: string, { campaign, question }: Offer, texts: Texts): string {
+  const [attribute, ...more] = question.attributes;
+  if (question.law.name !== "grr" || more.length || !attribute?.labels || payload.length !== 2) return "";
+  const words = campaign.wording.get(attribute.name)?.choices ?? [];
+  const names = attribute.labels.map((label, code) => words[code] ?? label);
+  if (attribute.missing === "cell") names.push(texts.noValue);
+  return names.filter((_, code) => question.partition.cell([code]) === parseInt(payload, 16)).join(" / ");
+}
+
+/** The payload: as marks where a bit is a cell, as the choice it names, else as digits. */
 export function sentBits(payload: string, offer: Offer | undefined, texts: Texts): HTMLElement {
   const law = offer?.question.law;
+  const chosen = offer ? sentChoice(payload, offer, texts) : "";
+  if (chosen) return make("div", {}, make("p", {}, texts.sentChoice(chosen)), make("code", { class: "code" }, payload));
   if (!law || !["oue", "sue", "ss"].includes(law.name) || law.cells > 512) return make("code", { class: "code" }, payload);
   const row = make("div", { class: "bits", role: "img", "aria-label": `${texts.whatSent}: ${payload}` });
   for (let i = 0; i < law.cells; i++) row.append(make("span", { class: parseInt(payload.slice(2 * (i >> 3), 2 * (i >> 3) + 2), 16) & (1 << (i & 7)) ? "on" : "" }));

@@ -6,15 +6,16 @@ import { make } from "./controls.js";
 import { similarFields } from "./naming.js";
 import { checkName } from "./text.js";
 import type { Texts } from "./languages/index.js";
+import type { Wording } from "./wording.js";
 
 interface Choice {
   element: HTMLElement;
   read(earlier: Fields): string | null;
 }
 
-/** A form for some names, given the owner's fields by their names; `done` gets the owner's word on all of them. */
-export function mappingForm(names: string[], known: Map<string, string>, texts: Texts, done: (fields: Fields) => void): HTMLElement {
-  const choices = names.map((name, i) => choiceFor(name, i, names.slice(0, i), known, texts));
+/** A form for some names, each below its question, given the owner's fields by their names; `done` gets the owner's word on all of them. */
+export function mappingForm(names: string[], wording: Map<string, Wording>, known: Map<string, string>, texts: Texts, done: (fields: Fields) => void): HTMLElement {
+  const choices = names.map((name, i) => choiceFor(name, i, names.slice(0, i), wording.get(name), known, texts));
   const problem = make("p", { role: "alert", class: "problem" });
   const button = make("button", { type: "submit" }, texts.go);
   const form = make("form", { novalidate: "" }, ...choices.map(({ element }) => element), problem, make("p", { class: "row" }, button));
@@ -38,7 +39,7 @@ export function mappingForm(names: string[], known: Map<string, string>, texts: 
 }
 
 /** One name: a list of the owner's fields, those that look similar first, earlier names of the same form, a new thing, or not sure. */
-function choiceFor(name: string, i: number, earlier: string[], known: Map<string, string>, texts: Texts): Choice {
+function choiceFor(name: string, i: number, earlier: string[], words: Wording | undefined, known: Map<string, string>, texts: Texts): Choice {
   const similar = similarFields(name, [...known.keys()]).map((other) => known.get(other) as string);
   const fields = [...new Set([...similar, ...known.values()])];
   const same = similarFields(name, earlier);
@@ -56,7 +57,7 @@ function choiceFor(name: string, i: number, earlier: string[], known: Map<string
   list.addEventListener("change", show);
   show();
   return {
-    element: make("div", {}, make("label", { for: list.id }, texts.whatIs(name)), list, named),
+    element: make("div", {}, ...(words ? [make("p", { class: "asked" }, words.question)] : []), make("label", { for: list.id }, texts.whatIs(name)), list, named),
     read(before) {
       const [kind, at] = list.value.split(" ") as [string, string?];
       if (kind === "unsure") return null;

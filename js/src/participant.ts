@@ -75,9 +75,9 @@ export class Participant extends HTMLElement {
   #answer(client: Client, ledger: Ledger): Promise<Outcome> {
     const consent = (offer: Offer): Promise<boolean> => new Promise((done) => this.#introduce((this.#offer = offer), done));
     const values = (offer: Offer): Promise<Values> => new Promise((done) => this.#ask(offer, done));
-    const fields = async (_: Offer, names: string[]): Promise<Fields> => {
+    const fields = async (offer: Offer, names: string[]): Promise<Fields> => {
       const known = await ledger.names();
-      return new Promise((done) => this.#map(names, known, done));
+      return new Promise((done) => this.#map(offer, names, known, done));
     };
     return client.answer(this.#campaign, consent, values, fields);
   }
@@ -158,9 +158,9 @@ export class Participant extends HTMLElement {
   }
 
   /** What of theirs the attributes are, after consent and before the report is promised. */
-  #map(names: string[], known: Map<string, string>, done: (fields: Fields) => void): void {
+  #map(offer: Offer, names: string[], known: Map<string, string>, done: (fields: Fields) => void): void {
     const { texts } = this;
-    this.#show(heading(texts.mapTitle), make("p", { class: "note" }, texts.mapNote), mappingForm(names, known, texts, done));
+    this.#show(heading(texts.mapTitle), make("p", { class: "note" }, texts.mapNote), mappingForm(names, offer.campaign.wording, known, texts, done));
   }
 
   /** The value, once the report is promised. What does not fit is said here; what fits is repeated once; then the controls are emptied. */
@@ -220,7 +220,7 @@ export class Participant extends HTMLElement {
     if (outcome.status === "queued") parts.push(this.#button(texts.retry, async () => this.#outcome(await (this.#client as Client).answer(this.#campaign, () => false, () => ({})))));
     const { receipt } = outcome;
     if (receipt && outcome.status !== "withdrawn") {
-      parts.push(make("h2", {}, texts.whatSent), sentBits(receipt.payload, this.#offer, texts), make("p", {}, texts.couldBe));
+      parts.push(make("h2", {}, outcome.status === "queued" ? texts.whatQueued : texts.whatSent), sentBits(receipt.payload, this.#offer, texts), make("p", {}, texts.couldBe));
       parts.push(make("h2", {}, texts.receipt), make("code", { class: "code" }, receipt.nonce), make("p", { class: "note" }, texts.receiptNote));
       if (outcome.status === "acknowledged") parts.push(this.#button(texts.withdraw, () => this.#withdraw(), "plain"));
     }
@@ -268,7 +268,7 @@ export class Participant extends HTMLElement {
     } catch (error) {
       if (error instanceof SecretNeeded) return this.#guard(() => this.#enrol(error.wrong));
       const { texts } = this;
-      if (error instanceof Unreachable) this.#show(make("p", { role: "alert", class: "problem" }, texts.unreachable), this.#button(texts.tryAgain, () => this.#start()));
+      if (error instanceof Unreachable) this.#show(heading(texts.campaignTitle), make("p", { role: "alert", class: "problem" }, texts.unreachable), this.#button(texts.tryAgain, () => this.#start()));
       else {
         const reason = error instanceof Refused || error instanceof ValueRefused ? plainReason(error.message, texts) : texts.broken;
         this.#show(heading(texts.refusedTitle), make("p", { role: "alert", class: "problem" }, reason), make("p", {}, texts.refusedNote));

@@ -4,6 +4,7 @@ export const STYLE = `
 :host { display: block; color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; color: light-dark(#1b1f24, #e8eaed); }
 * { box-sizing: border-box; }
 .card { max-width: 40rem; margin: 0 auto; padding: 1.25rem; background: light-dark(#fff, #1d2126); border: 1px solid light-dark(#d5dae0, #3a414a); border-radius: 12px; outline: none; }
+h1, p, dd, li, label, legend { unicode-bidi: plaintext; }
 h1 { font-size: 1.4rem; line-height: 1.25; margin: 0 0 .75rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.05rem; margin: 1.25rem 0 .25rem; }
 p { margin: .5rem 0; overflow-wrap: anywhere; }
@@ -25,6 +26,7 @@ input[type="range"] { inline-size: 100%; margin: .75rem 0 0; }
 .with-unit + .note, .with-unit + input + .note { margin-top: .4rem; }
 .with-unit span { flex: none; max-inline-size: 45%; color: light-dark(#57606a, #a3adb8); overflow-wrap: anywhere; }
 label.question, legend { font-size: 1.1rem; overflow-wrap: anywhere; }
+.asked { margin: 1.25rem 0 -.5rem; }
 .lines { white-space: pre-line; }
 .repeated { font-size: 1.5rem; font-weight: 700; margin: 0 0 1rem; }
 .language { display: flex; gap: .6rem; align-items: center; margin-top: 1.25rem; }

@@ -80,11 +80,15 @@ class Running:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    def connect(self) -> socket.socket:
+        """A connection to it."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=_WAIT_S)
+
     def ask(self, method: str, path: str, body: bytes = b"", kind: str = "", token: str = "") -> tuple[int, bytes]:
         """Status and body of one request, on a connection of its own."""
         head = [f"{method} {path} HTTP/1.1", "Host: attacked", "Connection: close", f"Content-Length: {len(body)}"]
         head += [f"Content-Type: {kind}"] * bool(kind) + [f"Authorization: Bearer {token}"] * bool(token)
-        with socket.create_connection(("127.0.0.1", self.port), timeout=_WAIT_S) as connection:
+        with self.connect() as connection:
             connection.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + body)
             answer = b"".join(iter(lambda: connection.recv(65_536), b""))
         top, _, rest = answer.partition(b"\r\n\r\n")

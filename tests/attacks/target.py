@@ -76,6 +76,14 @@ class Target:
     def resident_mb(self) -> float:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    def forget_peak(self) -> None:
+        """From now on ``peak_mb`` is the most since now."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def peak_mb(self) -> float:
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return int(dict(line.split(":") for line in lines)["VmHWM"].split()[0]) / 1e3
+
     def written_bytes(self) -> int:
         """Bytes that the process has written to files and sockets so far."""
         lines = Path(f"/proc/{self.pid}/io").read_text().splitlines()

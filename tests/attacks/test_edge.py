@@ -170,6 +170,34 @@ def test_answers_that_nobody_reads_end(target, crowd):
     assert until(lambda: all(over(connection) for connection in readers), 10)
 
 
+@pytest.mark.parametrize("path", ["", "/{}/withdrawals", "/{}/queries"])
+@pytest.mark.parametrize("chunked", [False, True], ids=["announced", "chunked"])
+def test_what_a_stranger_sends_as_json_is_not_read(target, path, chunked):
+    """Four megabytes of empty lists are ninety in memory; they were read before anybody looked at the token."""
+    lists = b'{"nonce":[' + b"[]," * 1_300_000 + b"[]]}"
+    body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(lists), lists) if chunked else lists
+    lines = ["transfer-encoding: chunked" if chunked else f"content-length: {len(body)}", "connection: close"]
+    lines += ["content-type: application/json", "host: x", "authorization: Bearer ahead_nothing"]
+    head = f"POST /v1/campaigns{path.format(target.campaign)} HTTP/1.1\r\n" + "\r\n".join(lines)
+    before = target.resident_mb()
+    target.forget_peak()
+    with target.connect() as connection:
+        connection.sendall(head.encode() + b"\r\n\r\n" + body)
+        assert read_all(connection).startswith(b"HTTP/1.1 401 ")
+    assert target.peak_mb() - before < 40
+
+
+def test_only_operators_send_long_json(target):
+    made = json.loads(target.ask("POST", "/v1/tokens", {"role": "analyst", "name": "reader"}))
+    analyst, operator = (f"authorization: Bearer {token}" for token in (made["token"], target.token))
+    path, kind = f"/v1/campaigns/{target.campaign}/queries", "application/json"
+    statuses = []
+    for bearer, size in ((analyst, 100_000), (analyst, 300_000), (operator, 300_000), (operator, BODY + 1)):
+        body = b'{"queries":["' + b"x" * (size - 15) + b'"]}'
+        statuses.append(talk(target, bearer, method="POST", path=path, body=body, kind=kind)[0])
+    assert statuses == [409, 413, 409, 413]  # 409: nothing has been counted yet
+
+
 def test_idle_connections_end(target):
     with target.connect() as connection:
         connection.sendall(target.upload(target.batch()))

@@ -2,17 +2,24 @@
 
 import gzip
 import json
+import re
 import shutil
 import subprocess
+import tarfile
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ahead_ldp.cli.remote import Remote
 from ahead_ldp.device.laws import LAWS
 from ahead_ldp.oracles import make_oracle
+from ahead_ldp.service.server.config import Settings
+from ahead_ldp.service.server.embedded import start
+from ahead_ldp.service.store import open_store
 from tests.needs import needed
-from tools import system
+from tools import release, system
 
 JS = Path(__file__).resolve().parent.parent.parent / "js"
 SERVED = JS.parent / "src" / "ahead_ldp" / "service" / "dashboard" / "static" / "participant.js"
@@ -97,3 +104,62 @@ def count_outcomes(law, reports):
     oracle = make_oracle(law.name, "1", law.cells)
     array = np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), -1)
     return dict(enumerate(oracle.tally(array).counts.tolist()))
+
+
+@pytest.fixture(scope="module")
+def packed(npm, tmp_path_factory):
+    """The npm package, and its SHA-256 by its name."""
+    folder = tmp_path_factory.mktemp("packed")
+    digests = release.pack_client(folder)
+    (file,) = folder.iterdir()
+    return file, digests
+
+
+def test_it_is_packed_with_all_that_it_names_and_nothing_else(packed, tmp_path):
+    """Twice, with the same bytes: the client, its types, its licence; what package.json points to is there."""
+    file, digests = packed
+    assert digests == release.pack_client(tmp_path)
+    assert list(release.strays([file])) == []
+    with tarfile.open(file) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    about = json.loads((JS / "package.json").read_text("utf-8"))
+    assert {about["main"], about["types"], "LICENSE", "README.md", "dist/node.js", "dist/participant.js"} <= inside
+    assert about["version"] == release.version()
+    assert "dependencies" not in about  # so nothing of others is in it, and no licence but ours
+
+
+def test_the_packed_client_answers_as_its_readme_says(packed, tmp_path):
+    """In an empty project, with the program of the README, against a server; a second run sends nothing new."""
+    package = tmp_path / "node_modules" / "ahead-ldp"
+    with tarfile.open(packed[0]) as archive:
+        archive.extractall(tmp_path, filter="data")
+    package.parent.mkdir()
+    (tmp_path / "package").rename(package)
+    for place in re.findall(r'"(\./dist/[^"*]+)"', (package / "package.json").read_text("utf-8")):
+        assert (package / place).is_file(), place
+    program = re.search(r"```js\n(.*?)```", (package / "README.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "answer.mjs").write_text(program[1], "utf-8")
+    with closing(open_store(f"{tmp_path}/npm.db", keys=f"{tmp_path}/keys")) as store:
+        server = start(store, Settings(port=0, rate_per_s=0.0))
+        draft = {
+            "title": "Pay", "purpose": "To know.", "controller": "Somebody", "contact": "a@example.org",
+            "attributes": ["pay=integer,0,159999,64"], "epsilon": "2", "method": {"name": "flat"}, "minimum": 100,
+            "closing": {"kind": "manual"}, "retention_days": 1,
+        }  # fmt: skip
+        operator = Remote(server.url, server.service.add_token("operator", "me"))
+        campaign = operator.post("/campaigns", draft)["campaign"]
+        operator.post(f"/campaigns/{campaign}/open")
+        for _ in range(2):
+            words = [str(system.node()), "answer.mjs", server.url, campaign]
+            found = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+            assert found.stdout == "acknowledged\n", found.stderr
+        assert operator.get(f"/campaigns/{campaign}/progress")["groups"][0]["reports"] == 1
+        server.stop()
+
+
+def test_a_stray_file_of_the_package_is_found(tmp_path):
+    file = tmp_path / "x.tgz"
+    with tarfile.open(file, "w:gz") as archive:
+        for name in ("package/dist/ahead.js", "package/package.json", "package/src/index.ts", "package/.npmrc"):
+            archive.addfile(tarfile.TarInfo(name))
+    assert list(release.strays([file])) == ["x.tgz: src/index.ts", "x.tgz: .npmrc"]

@@ -165,6 +165,8 @@ def test_a_lost_network_keeps_the_same_bytes(site, window):
     page.route("**/reports", lose)
     answer(page)
     page.get_by_text("kept on this device").wait_for()
+    page.get_by_text("Exactly what will be sent").wait_for()
+    assert page.get_by_text("Exactly what was sent").count() == 0
     assert reports(site, name) == 0
     page.get_by_role("button", name="Send now").click()
     page.wait_for_timeout(300)
@@ -247,7 +249,7 @@ def test_each_kind_has_its_control(site, window, attribute):
     page.goto(f"{site.url}/c/{name}")
     agree(page)
     page.get_by_role("button", name="Answer").click()
-    page.get_by_text("Please check").wait_for()  # nothing was entered: said, and nothing is sent
+    page.get_by_text("Please answer").wait_for()  # nothing was entered: said, and nothing is sent
     assert reports(site, name) == 0
     page.locator(selector).first.check() if value is None else page.locator(selector).fill(value)
     send(page)

@@ -11,9 +11,9 @@ import pytest
 from ahead_ldp.estimates.answers import STRICT_NOTE
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.schema.attributes import parse_attribute
-from ahead_ldp.service.dashboard import charts, make_pages, results
+from ahead_ldp.service.dashboard import charts, joint_charts, make_pages, results
 from ahead_ldp.service.dashboard.login import COOKIE
-from ahead_ldp.service.dashboard.results import PICKED_NOTE, choices
+from ahead_ldp.service.dashboard.results import PICKED_NOTE, choices, compared
 from ahead_ldp.service.server.sessions import sign_in, visitor_of
 from tests.service.server.harness import bench
 
@@ -96,7 +96,8 @@ def test_results_of_every_method_are_drawn(service, method):
     assert len(shown) >= (2 if attributes == ONE else 4)
     assert len([text for text in shown if "data-down" in text]) == (attributes == TWO)
     assert "are below" in page
-    assert re.search(r'class="lead">About [\d.]+ % \([\d.]+ to [\d.]+ %\) of the people have age from', page)
+    said = re.sub(r'<span class="unbroken">(.*?)</span>', r"\1", page)
+    assert re.search(r'class="lead">For about [\d.]+ % \([\d.]+ to [\d.]+ %\) of the people, age is', said)
     assert pictures(look(service, f"/campaigns/{name}/checks")) or MECHANISMS[method].most_attributes == 1
     look(service, f"/campaigns/{name}")
     for form in ("csv", "svg"):
@@ -151,14 +152,59 @@ def test_boxes_of_the_heat_map_are_densities(service):
     estimate = service.service.directory.estimate(name)
     shares = estimate.marginal("x", "y", errors=False).values
     cells = [float(x) for x in re.findall(r'class="cell"[^>]*fill-opacity="([\d.]{5})"', heat)]
-    (x, step), (y, _) = charts.pair_bins(estimate.schema.attributes)
+    (x, step), (y, _) = joint_charts.pair_bins(estimate.schema.attributes)
     assert (step, x[-2:].tolist(), x.size - 1, y.size - 1) == (2.0, [62, 63], 32, 32)
     sums = np.add.reduceat(np.add.reduceat(shares, x[:-1], axis=0), y[:-1], axis=1)
     density = np.maximum(sums / np.outer(np.diff(x), np.diff(y)), 0)
     expected = [v for v in (density / density.max()).ravel() if v >= 0.004]
     np.testing.assert_allclose(cells, expected, atol=6e-4)
+    tall = [float(h) for h in re.findall(r'class="bar" x="[\d.]+" y="[\d.]+" width="[\d.]+" height="([\d.]+)"', heat)]
+    long = [float(w) for w in re.findall(r'class="bar" x="[\d.]+" y="[\d.]+" width="([\d.]+)"', heat)]
+    for drawn, axis, ends in ((tall[: x.size - 1], "x", x), (long[x.size - 1 :], "y", y)):  # each of the two by itself
+        alone = estimate.marginal(axis, errors=False).values
+        dense = np.maximum(np.add.reduceat(alone, ends[:-1]) / np.diff(ends), 0)
+        np.testing.assert_allclose(drawn, 40 * dense / dense.max(), atol=0.01)
     assert "of people in a box" in heat  # the colour scale
     assert '<text class="title"' in heat
+
+
+def test_two_attributes_have_a_table_of_shares_with_intervals(service):
+    name = finished(service, ["pay=integer,0,63", "town=nominal,north|south|west"], "hdg", n=600)
+    path = f"/campaigns/{name}/attribute?name=pay&with=town"
+    table = look(service, path)
+    assert table.split("<tbody>")[1].count("<tr>") == 3
+    cells = re.findall(r'<td class="number">(\d+) %<span class="note">(\d+) to (\d+) %</span>', table)
+    assert len(cells) == 3 * 3  # from 0, 20 and 40
+    estimate = service.service.directory.estimate(name)
+    answers = estimate.ask("pay in 20..39 and town = south")
+    low, high = (100 * float(side[0]) for side in answers.interval())
+    share, least, most = map(int, cells[3 + 1])  # the middle of either
+    assert (share, least, most) == (round(max(100 * float(answers.values[0]), 0)), round(low), round(high))
+    assert "south" in table
+    page = complete(service, f"/campaigns/{name}/results")
+    assert "pay and town as a table" in page
+    for wrong in ("pay&with=pay", "pay&with=zz", "zz&with=pay"):
+        answer = service.client.get(
+            f"/campaigns/{name}/attribute?name={wrong}", headers=cookie(service, service.analyst)
+        )
+        assert answer.status_code == 404
+
+
+def test_categories_have_a_table(service):
+    name = finished(service, ["town=nominal,north|south|west"], "flat", n=300)
+    look(service, f"/campaigns/{name}/attribute?name=town&piece=distribution")
+    page = look(service, f"/campaigns/{name}/results")
+    rows = re.findall(r'<th scope="row">(\w+)</th><td class="number">([\d.]+) %</td><td class="number">[\d.]+ to', page)
+    assert [town for town, _ in rows] == ["north", "south", "west"]
+    answers = service.service.directory.estimate(name).histogram("town", errors=False).values
+    assert [float(share) for _, share in rows] == [round(100 * max(x, 0), 1) for x in answers.tolist()]
+
+
+def test_what_screens_compare_is_said_in_words():
+    assert compared("joint_fit pay") == "whether groups agree about pay"
+    assert compared("joint_fit fit") == "whether groups agree about fit"  # an attribute of that name
+    assert compared("fit") == "the answers as a whole"
+    assert compared("of tomorrow") == "of tomorrow"
 
 
 def test_many_groups_and_their_screens_fit_a_page(service):
@@ -175,7 +221,7 @@ def test_many_groups_and_their_screens_fit_a_page(service):
     page = look(service, f"/campaigns/{name}/checks")
     kinds = re.search(r"<td>(<span class=\"screen.*?)(<details>|</td>)", page, re.DOTALL)[1]
     assert 1 <= kinds.count('class="screen') <= 8
-    assert re.search(r"<details><summary>all \d+</summary>", page)
+    assert re.search(r"<details><summary>all \d+, by their technical names</summary>", page)
 
 
 def test_long_labels_have_room(service):
@@ -243,10 +289,14 @@ def test_texts_of_the_page_are_those_of_the_library(service):
     name = finished(service, ["born=date,1950-01-01,2009-12-31,60", "age=integer,0,99"], "hdg", n=600)
     page = complete(service, f"/campaigns/{name}/results")
     estimate = service.service.directory.estimate(name)
-    for attribute in ("born", "age"):
-        for text in estimate.quantiles(attribute, [0.1, 0.25, 0.5, 0.75, 0.9]).texts():
-            assert f"<td>{text}</td>" in page
-    assert re.search(r"<td>19\d\d-\d\d-\d\d \[\d{4}-\d\d-\d\d, \d{4}-\d\d-\d\d\]</td>", page)
+    cell, levels = r'<td class="number">([^<]*)</td>', [0.1, 0.25, 0.5, 0.75, 0.9]
+    rows = re.findall(rf'<th scope="row">(\d+ %)</th>{cell}{cell}', page)
+    assert len(rows) == 2 * len(levels)
+    born, age = (estimate.quantiles(name, levels) for name in ("born", "age"))
+    spans = [f"{low} to {high}" for found in (born, age) for low, high in zip(*found.interval(), strict=True)]
+    assert [span for _, _, span in rows] == spans
+    assert [value for _, value, _ in rows[:5]] == [str(day) for day in born.values]
+    assert [int(value) for _, value, _ in rows[5:]] == [round(float(value)) for value in age.values]  # no false digits
     assert "They come from the answers alone and hold whatever the data are like." in page
 
 

@@ -64,7 +64,7 @@ def test_from_signing_in_to_a_true_answer(site, window, axe):  # noqa: F811
     assert tried.locator("h1").inner_text() == "Rehearsal: Pay of our members"
     assert tried.title().startswith("Results: Rehearsal: Pay of our members")
     said = tried.locator(".summary").first.inner_text()
-    lead = rf"About {NUMBER} % \({NUMBER} to {NUMBER} %\) of the people have salary from .* euro a year\."
+    lead = rf"For about {NUMBER} % \({NUMBER} to {NUMBER} %\) of the people, the answer is .* euro a year\."
     share, low, high = map(float, re.search(lead, said).groups())
     truth = float(re.search(rf"In truth it is {NUMBER} % of them", said)[1])
     # Its level is that of one among some 200 ranges: 3.7 standard errors, and 7.4 with half a width on either side.

@@ -38,7 +38,7 @@ def test_the_question_is_asked_as_it_was_written_and_a_german_number_is_read_as_
     for text in (
         "euro a year",
         "Leave out gifts.",
-        "Zum Beispiel: 52000",
+        "Zum Beispiel: 52.000",  # as people write numbers where they are
         "von 0 bis 200.000",
         "der nähere der beiden",
     ):
@@ -58,6 +58,31 @@ def test_the_question_is_asked_as_it_was_written_and_a_german_number_is_read_as_
     for where in (stored(page), page.content(), "".join(view.console), "".join(view.requests)):
         assert "312.345" not in where
         assert "312345" not in where
+
+
+def test_names_stand_below_their_questions_and_each_text_runs_in_its_own_direction(site, window):
+    """Whoever maps "salary" has not read the question yet. A full stop stands at the left end of an Arabic sentence."""
+    purpose = "لمعرفة الرواتب."
+    name = site.campaign([PAY, "town=nominal,A|B"], wording=[SALARY], purpose=purpose)
+    page = window().page()
+    page.goto(f"{site.url}/c/{name}")
+    side = """(dd, end) => {
+      const range = document.createRange();
+      range.setStart(dd.firstChild, end - 1);
+      range.setEnd(dd.firstChild, end);
+      return range.getBoundingClientRect().left - dd.getBoundingClientRect().left;
+    }"""
+    said = page.locator("dd", has_text=purpose)
+    width = said.evaluate("dd => dd.getBoundingClientRect().width")
+    last, first = (said.evaluate(f"dd => ({side})(dd, {end})") for end in (len(purpose), 1))
+    assert last < first
+    assert first > width / 2  # the sentence begins at the right
+    page.locator("#consent").check()
+    page.get_by_role("button", name="Continue").click()
+    page.locator("#field-0").wait_for()
+    asked = page.locator(".asked").all_inner_texts()
+    assert asked == [SALARY["question"]]  # the other attribute has no words
+    assert page.locator(".asked + label[for=field-0]").count() == 1
 
 
 def test_what_can_be_read_in_two_ways_is_asked_back(site, window):
@@ -83,7 +108,7 @@ def test_what_can_be_read_in_two_ways_is_asked_back(site, window):
 
 def test_choices_have_texts_and_the_label_is_what_counts(site, window):
     words = {"attribute": "size", "question": "How large is your firm?", "choices": ["1 to 9", "10 to 99", "more"]}
-    name = site.campaign(["size=category,S|M|L"], wording=[words])
+    name = site.campaign(["size=category,S|M|L"], wording=[words], method=None)
     page = window().page()
     page.goto(f"{site.url}/c/{name}")
     agree(page)
@@ -92,6 +117,8 @@ def test_choices_have_texts_and_the_label_is_what_counts(site, window):
     assert page.locator(".repeated").inner_text() == "10 to 99"
     page.get_by_role("button", name="Yes, answer").click()
     page.get_by_text("Thank you.").wait_for()
+    sent = int(page.locator("code").first.inner_text(), 16)  # this noisy answer is one choice, and is said as one
+    page.get_by_text(f"Your noisy answer says: “{words['choices'][sent]}”. Noise may have picked it.").wait_for()
 
 
 def test_why_only_some_of_several_are_asked(site, window):

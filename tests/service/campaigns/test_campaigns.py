@@ -2,11 +2,13 @@
 
 import json
 import threading
+import time
 
 import pytest
 
 from ahead_ldp.device.canonical import parse_canonical
 from ahead_ldp.estimates.answers import STRICT_NOTE, model_note
+from ahead_ldp.protocol.session import Session
 from ahead_ldp.service.campaigns.closing import Closer
 from ahead_ldp.service.campaigns.directory import Directory
 from ahead_ldp.service.campaigns.jobs import Jobs
@@ -16,6 +18,7 @@ from ahead_ldp.service.screening.screens import Screen, WaveScreens
 from ahead_ldp.service.server.app import create_app
 from ahead_ldp.service.server.config import NO_RATES, Settings
 from ahead_ldp.service.store import QuestionState, WaveRow, WaveState
+from ahead_ldp.service.store.keys import Keys
 from tests.service.server.harness import ages, batch, bench, problem, refusals, reports
 
 TWO_GROUPS = {"attributes": ["age=integer,0,15"], "method": {"name": "hio"}}  # several groups in one wave
@@ -313,6 +316,26 @@ def test_a_void_campaign_has_no_results_and_no_reports(service):
     assert refusals(service.upload(campaign, batch(question, reports(question, 1)))) == [(0, "wave_closed")]
 
 
+def test_a_void_campaign_is_deleted_at_once_although_its_server_died(service, tmp_path, monkeypatch):
+    """The reports of its closed rounds stayed for the whole retention, and no call could delete them."""
+    keys = Keys(tmp_path / "keys")  # of this test alone; others run beside it
+    monkeypatch.setattr(service.store, "keys", keys)
+    campaign = service.opened(retention_days=3650)
+    service.run(campaign, ages(50), waves=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(service.store), "delete_reports", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            service.service.void(campaign)
+    assert service.state(campaign)["state"] == "void"
+    row = service.store.questions(campaign)[0]
+    assert sum(c.n for c in service.store.reports(campaign, 1, row.group)) > 0
+    assert list(keys.folder.glob("*.key"))
+    service.app.round()
+    assert list(service.store.reports(campaign, 1, row.group)) == []
+    assert list(keys.folder.glob("*.key")) == []
+    assert [json.loads(e.body)["event"] for e in service.store.events()][-1] == "reports_deleted"
+
+
 def test_reports_are_deleted_after_retention_and_tallies_stay(service):
     campaign = service.opened(method={"name": "flat"}, retention_days=2)
     service.run(campaign, ages(50))
@@ -326,6 +349,60 @@ def test_reports_are_deleted_after_retention_and_tallies_stay(service):
     service.app.round()
     assert list(service.store.reports(campaign, 1, row.group)) == []
     assert service.call("GET", f"/campaigns/{campaign}/results", "analyst").json() == before
+
+
+def test_an_estimate_is_computed_once_however_many_ask_for_it(service, monkeypatch):
+    """When a wave was closed, everybody behind a link had the server compute the same, forty at a time."""
+    campaign = service.opened(method={"name": "hio"})
+    service.run(campaign, ages(80))
+    finish, computed, barrier = Session.finish, [], threading.Barrier(8)
+
+    def counted(session):
+        computed.append(session)
+        time.sleep(0.2)  # the others come meanwhile
+        return finish(session)
+
+    def ask():
+        barrier.wait()
+        found.append(service.service.directory.estimate(campaign))
+
+    monkeypatch.setattr(Session, "finish", counted)
+    service.service.directory = Directory(service.store)
+    found, threads = [], [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(computed) == 1
+    assert len(found) == 8
+    assert len({id(estimate) for estimate in found}) == 1
+
+
+def test_a_campaign_that_cannot_be_read_keeps_no_other_from_being_forgotten(service, monkeypatch, caplog):
+    """A round ended with the first campaign that failed; those behind it were neither closed nor deleted in time."""
+    names = [service.opened(method={"name": "flat"}, retention_days=2, title=title) for title in ("a", "b", "c")]
+    for name in names:
+        service.run(name, ages(50))
+    listed = [row.digest for row in service.store.campaigns()]
+    closer, terms = service.app.jobs.closer, service.app.jobs.closer.terms
+
+    def broken(name):
+        if name == listed[0]:
+            raise ValueError("the record of a program that is not yet written")
+        return terms(name)
+
+    object.__setattr__(closer, "terms", broken)
+    service.clock.pass_(2 * 86_400)
+    service.app.round()
+    left = {
+        name: sum(c.n for c in service.store.reports(name, 1, service.store.questions(name)[0].group))
+        for name in listed
+    }
+    assert list(left.values()) == [50, 0, 0]
+    assert "campaign_failed" in [record.msg for record in caplog.records]
+    object.__setattr__(closer, "terms", terms)
+    service.app.round()
+    assert list(service.store.reports(listed[0], 1, service.store.questions(listed[0])[0].group)) == []
 
 
 # Held waves

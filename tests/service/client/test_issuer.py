@@ -16,6 +16,7 @@ from ahead_ldp.device.tokens import TokenRefused, new_nonce, report_id, token_gr
 from ahead_ldp.service.client import Answer, Client, IssuerClient, OwnerPolicy, Status, Unreachable
 from ahead_ldp.service.client.enrolment import own_group
 from ahead_ldp.service.issuer import Office, Roster, SecretRefused, SigningKey
+from ahead_ldp.service.issuer import office as issuing
 from tests.service.client.fake import KEY, FakeServer, InEveryCampaign, OfficeSigner, make_campaign, make_office
 
 POLICY = OwnerPolicy("1", fields=InEveryCampaign({"pay": "salary"}))
@@ -113,6 +114,27 @@ def test_a_secret_is_good_for_one_message(tmp_path):
         office.sign(secret, new_nonce())
     with pytest.raises(SecretRefused):
         office.sign("some other secret", nonce)
+
+
+def test_one_enrolled_person_cannot_keep_the_issuer_signing(tmp_path, monkeypatch):
+    """The same message again had the same signature computed again, 10 to 30 ms each, without any limit."""
+    office, sign, computed = Office.create(tmp_path / "office", "signed"), SigningKey.sign, []
+
+    def counted(key, number):
+        computed.append(number)
+        return sign(key, number)
+
+    monkeypatch.setattr(SigningKey, "sign", counted)
+    monkeypatch.setattr(issuing, "_MOST_SIGNED", 2)
+    secrets, messages = office.roster.enrol(3), [new_nonce() for _ in range(3)]
+    asked = [(secrets[0], messages[0])] * 50
+    assert len({office.sign(*one) for one in asked}) == 1
+    assert len(computed) == 1
+    for one in zip(secrets, messages, strict=True):
+        office.sign(*one)
+    assert len(computed) == len(office.signed) + 1 == 3  # what is kept is bounded
+    with pytest.raises(SecretRefused):
+        office.sign(secrets[0], messages[1])  # kept, and not for somebody else
 
 
 def test_a_malformed_message_does_not_use_up_the_secret(tmp_path):

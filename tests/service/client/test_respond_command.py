@@ -12,6 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
+import termios
 import time
 from fractions import Fraction
 
@@ -113,8 +114,11 @@ def test_a_script_says_for_each_campaign_which_field_it_is_about(service, tmp_pa
         assert {name: len(line.charges) for name, line in spent(ledger).items()} == {"pay": 2, "age": 1}
 
 
+DEEP = 100_000 * "["
+
+
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"x": {}}', '{"%s": "pay"}', '{"%s": {"pay": " pay"}}', '{"%s": {"pay": 3}}']
+    "text", ["", "[]", '{"x": {}}', '{"%s": "pay"}', '{"%s": {"pay": " pay"}}', '{"%s": {"pay": 3}}', DEEP]
 )
 def test_a_file_of_fields_in_another_form_is_named(service, tmp_path, capsys, text):
     server, operator = service
@@ -125,6 +129,13 @@ def test_a_file_of_fields_in_another_form_is_named(service, tmp_path, capsys, te
     code, _, err = run(capsys, "respond", server.url, campaign.digest, *words)
     assert code == 2
     assert "expected" in err
+
+
+def test_a_file_of_answers_that_is_too_deep_is_named(tmp_path, capsys):
+    (tmp_path / "values.json").write_text(DEEP)
+    words = ["--values", tmp_path / "values.json", "--yes", "--ledger", tmp_path / "l.db", *FAST]
+    code, _, err = run(capsys, "respond", "http://127.0.0.1:9", "0" * 64, *words)
+    assert (code, "expected --values to be a JSON object" in err) == (2, True)
 
 
 def test_the_default_lifetime_is_the_devices():
@@ -211,6 +222,9 @@ def test_a_server_that_is_not_there(tmp_path, capsys):
     assert "https" in err
 
 
+HIDDEN = "(not shown):"
+
+
 def talk(command: list[str], turns: list[tuple[str, str]]) -> tuple[int, str]:
     """Run a command at a terminal; after each expected text, type the answer. Everything shown is returned."""
     terminal, theirs = pty.openpty()
@@ -231,7 +245,10 @@ def talk(command: list[str], turns: list[tuple[str, str]]) -> tuple[int, str]:
                 return child.wait(), shown
             shown += data.decode()
         position = shown.index(expected, position) + len(expected)
-        time.sleep(0.1)  # the terminal's echo is switched off just after the prompt
+        hidden = expected == HIDDEN
+        while hidden and termios.tcgetattr(terminal)[3] & termios.ECHO:  # switched off just after the prompt
+            assert time.monotonic() < end, shown
+            time.sleep(0.01)
         os.write(terminal, typed.encode() + b"\n")
     raise AssertionError
 
@@ -243,7 +260,7 @@ def test_a_person_at_a_terminal(service, tmp_path):
     operator.open(campaign)
     ahead = [sys.executable, "-m", "ahead_ldp", "respond", server.url, campaign.digest]
     ahead += ["--ledger", str(tmp_path / "l.db"), "--jitter", "0"]
-    turns = [("Take part?", "y"), ("pay [pay]:", "salary"), ("(not shown):", "4711"), ("(not shown):", "7")]
+    turns = [("Take part?", "y"), ("pay [pay]:", "salary"), (HIDDEN, "4711"), (HIDDEN, "7")]
     code, shown = talk(ahead, turns)
     assert code == 0, shown
     for text in ("The Institute", "to know how pay is spread", "privacy@example.org", "Please help us.", "88 %"):
@@ -256,9 +273,7 @@ def test_a_person_at_a_terminal(service, tmp_path):
     again = make_campaign(epsilon="2", title="Pay, again", schema=as_schema("pay_2=integer,0,15"))
     operator.open(again)
     ahead[5] = again.digest
-    code, shown = talk(
-        [*ahead, "--limit", "salary=4"], [("Take part?", "y"), ("pay_2 [salary]:", ""), ("(not shown):", "7")]
-    )
+    code, shown = talk([*ahead, "--limit", "salary=4"], [("Take part?", "y"), ("pay_2 [salary]:", ""), (HIDDEN, "7")])
     assert code == 0, shown
     before, after = shown.split("Take part?")
     assert "2 of 20, 18 left" in before  # what was given away, on what, to whom, and what is left

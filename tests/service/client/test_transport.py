@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -132,7 +133,7 @@ def test_an_answer_without_an_end_is_cut(monkeypatch):
 
 def test_an_answer_that_drips_is_cut(monkeypatch):
     moments = iter(range(1000))
-    monkeypatch.setattr(transport.time, "monotonic", lambda: float(next(moments)))
+    monkeypatch.setattr(transport, "time", SimpleNamespace(monotonic=lambda: float(next(moments))))
     with serving(http("200 OK", bytes(10 * transport._PART))) as (url, _, _), pytest.raises(Unreachable, match="end"):
         HttpTransport(url, timeout_s=3).request("GET", "/v1/x")
 

@@ -1,6 +1,9 @@
 """Pages of questions beyond shares: the library's numbers, pictures without broken ones, and mistakes that are said."""
 
+import gc
 import re
+import sys
+import weakref
 from html import unescape
 from urllib.parse import urlencode
 
@@ -8,9 +11,10 @@ import numpy as np
 import pytest
 
 import ahead_ldp
+from ahead_ldp.service.campaigns import directory
 from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.dashboard.analyses import margins_of
-from ahead_ldp.service.dashboard.analysis_charts import _round_marks, points
+from ahead_ldp.service.dashboard.analysis_charts import _distinct, _round_marks, _round_reach, points
 from ahead_ldp.service.dashboard.found import own_margins
 from ahead_ldp.service.dashboard.login import COOKIE
 from ahead_ldp.service.server.sessions import sign_in, visitor_of
@@ -27,17 +31,21 @@ def service(tmp_path_factory):
         made.app.pages = make_pages(made.service)
         made.names = []
         for title, moved in (("Pay <2025>", 0), ("Pay <2026>", 8)):
-            rng = np.random.default_rng(4)
-            people = []
-            for i in range(500):
-                pay = int(min(rng.poisson(4), 7)) + (moved if i % 2 else 0)
-                people.append({"pay": pay, "team": "north" if i % 3 else "=south"})
-            options = {"attributes": ATTRIBUTES, "epsilon": "8", "method": {"name": "hdg"}, "minimum": 1, "users": 1000}
-            made.names.append(made.opened(title=title, **options))
-            made.run(made.names[-1], people)
-            made.clock.pass_(86_400)
+            answered(made, title, moved)
         made.visit = sign_in(made.service, made.analyst)
         yield made
+
+
+def answered(service, title, moved=0):
+    """One campaign more, with its results."""
+    rng, people = np.random.default_rng(4), []
+    for i in range(500):
+        pay = int(min(rng.poisson(4), 7)) + (moved if i % 2 else 0)
+        people.append({"pay": pay, "team": "north" if i % 3 else "=south"})
+    options = {"attributes": ATTRIBUTES, "epsilon": "8", "method": {"name": "hdg"}, "minimum": 1, "users": 1000}
+    service.names.append(service.opened(title=title, **options))
+    service.run(service.names[-1], people)
+    service.clock.pass_(86_400)
 
 
 def look(service, path, status=200):
@@ -69,7 +77,7 @@ def test_inequality_shows_the_librarys_numbers(service):
     (low,), (high,) = gini.interval()
     assert f"{gini.said(low, high - low)} to {gini.said(high, high - low)}" in said(found)
     assert "Mutual information" in found
-    assert "expected two attributes" in asked(service, "spread", first="pay", second="pay")[1]
+    assert "choose two different questions" in asked(service, "spread", first="pay", second="pay")[1]
 
 
 def test_change_shows_both_curves_and_what_moved(service):
@@ -78,12 +86,32 @@ def test_change_shows_both_curves_and_what_moved(service):
     assert len(pictures(found)) == 3  # two of pay, one of team
     assert "before line" in found
     change = ahead_ldp.difference(*estimates(service))
-    assert change.test("pay").text() in said(found)
-    assert change.test("team").text() in said(found)
+    where = change.test("pay")
+    some = where.answers.labels["pay"][where.where].tolist()
+    assert len(some) > 3  # so the first three are named
+    named = ", ".join(map(str, some[:3]))
+    assert f"pay changed, with 95 % confidence: another share of people is at or below {named} and others." in said(
+        found
+    )
+    assert not change.test("team").rejected
+    assert "Whether team changed cannot be told." in said(found)
     assert points(change.ask("pay >= 8").values[0]) in said(found)
     none, nothing = asked(service, "change")
     assert (parts(none), nothing) == ([], "")
     look(service, f"/campaigns/{service.names[1]}/change?since={'0' * 64}", 404)
+
+
+def test_rows_whose_names_begin_alike_can_be_told_apart():
+    assert _distinct(["Pay of our members 2025", "Pay of our members 2026", "Rent"])[:2] == [
+        "Pay of …rs 2025",
+        "Pay of …rs 2026",
+    ]
+    assert _distinct(["a long name of a group", "another"]) == ["a long name of…", "another"]
+
+
+@pytest.mark.parametrize("reach, top", [(0.16, 0.2), (0.2, 0.2), (0.21, 0.4), (0.41, 1.0), (0.003, 0.004), (0.9, 1.0)])
+def test_half_of_a_round_reach_is_round(reach, top):
+    assert _round_reach(reach) == pytest.approx(top)
 
 
 def test_groups_are_a_caterpillar_plot_and_a_table(service):
@@ -98,9 +126,13 @@ def test_groups_are_a_caterpillar_plot_and_a_table(service):
     assert f"{mean.said(low[0], high[0] - low[0])} to {mean.said(high[0], high[0] - low[0])}" in said(found)
     assert re.search(r"\d+ to \d+ %", said(asked(service, "groups", by="team", what="share", query="pay >= 8")[1]))
     for wrong, message in [
-        ({"by": "team", "what": "share"}, "expected a query"),
+        ({"by": "team", "what": "share"}, "write of which people you want the share"),
         ({"by": "zz", "what": "mean", "of": "pay"}, "zz"),
-        ({"by": "team", "what": "mean", "of": ""}, "expected"),
+        ({"by": "team", "what": "mean", "of": ""}, "choose what to ask about"),
+        (
+            {"by": "pay", "bins": "four", "what": "share", "query": "team = north"},
+            "Ranges: please write a whole number of 1 or more.",
+        ),
     ]:
         assert message in said(asked(service, "groups", **wrong)[1])
 
@@ -122,9 +154,26 @@ def test_weights_start_from_the_peoples_own_shares(service):
     (low,), (high,) = found.interval()
     assert f"{100 * found.value:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)" in said(answer.text)
     assert "50.0 %" in answer.text
-    for wrong in ("team,north", "team,north,1\nteam,north,2", "", "zz,a,1", "team,north,x"):
-        assert "expected" in said(weigh(service, margins=wrong, queries="pay >= 8").text)
+    for wrong, message in {
+        "team,north": "is no line of question, category, share",
+        "team,north,x": "is no line of question, category, share",
+        "team,north,1\nteam,north,2": "have “north” twice",
+        "team,north,1": "The share of “=south” of team is missing",
+        "": "Please write the known shares",
+        "zz,a,1": "Nobody was asked about “zz”",
+    }.items():
+        assert message in said(weigh(service, margins=wrong, queries="pay >= 8").text)
     assert "<b>" not in weigh(service, margins="<b>,1,1", queries="<b>").text
+
+
+def test_the_pages_take_as_many_queries_as_the_routes(service):
+    assert "at most 16 queries" in said(
+        weigh(service, margins="team,north,1\nteam,=south,1", queries="pay = 8\n" * 17).text
+    )
+    many = urlencode({"queries": "pay = 8\n" * 65})
+    headers = {"cookie": f"{COOKIE}={service.visit}"}
+    answer = service.client.get(f"/campaigns/{service.names[1]}/report/page?{many}", headers=headers)
+    assert (answer.status_code, "at most 64 queries" in answer.text) == (422, True)
 
 
 def test_rounds_have_the_table_of_what_they_cost(service):
@@ -144,13 +193,36 @@ def test_the_report_is_the_same_page(service):
     base = f"/campaigns/{service.names[1]}/report"
     assert "A page to send" in look(service, base)
     headers = {"cookie": f"{COOKIE}={service.visit}"}
-    query = urlencode({"title": "<Pay>", "queries": "pay >= 8\npay in 1..3", "file": 1})
+    query = urlencode({"title": "<Pay>", "queries": "pay >= 8\npay in 1..3", "file": "html"})
     answer = service.client.get(f"{base}/page?{query}", headers=headers)
     expected = ahead_ldp.report_page(estimates(service)[1], "pay >= 8", "pay in 1..3", title="<Pay>", kind="strict")
     assert answer.text == expected
     assert "attachment" in answer.headers["content-disposition"]
     assert "script-src" not in answer.headers["content-security-policy"]
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_the_report_is_a_pdf_too(service, monkeypatch):
+    base, headers = f"/campaigns/{service.names[1]}", {"cookie": f"{COOKIE}={service.visit}"}
+    assert 'value="pdf"' in look(service, f"{base}/report")
+    answer = service.client.get(f"{base}/report/page?title=Pay&file=pdf", headers=headers)
+    assert answer.content == ahead_ldp.report_pdf(estimates(service)[1], title="Pay", kind="strict")
+    assert answer.headers["content-type"] == "application/pdf"
+    assert answer.headers["content-disposition"] == 'attachment; filename="report.pdf"'
+    monkeypatch.setitem(sys.modules, "fpdf", None)
+    missing = look(service, f"{base}/report/page?file=pdf", 501)
+    assert "pip install 'ahead-ldp[pdf]'" in unescape(missing)
+
+
+def test_a_report_has_the_questions_as_people_read_them(service):
+    words = [{"attribute": "pay", "question": "What do you earn, <before> tax?", "unit": "euro"}]
+    name = service.opened(
+        attributes=ATTRIBUTES, wording=words, method={"name": "hdg"}, epsilon="8", minimum=1, users=100
+    )
+    service.run(name, [{"pay": i % 8, "team": "north"} for i in range(60)])
+    page = look(service, f"/campaigns/{name}/report/page")
+    assert re.findall(r"<h2>(.*?)</h2>", page) == ["What do you earn, &lt;before&gt; tax? (euro)", "team"]
+    assert "<h2>What do you earn, &lt;before&gt; tax? (euro)</h2>" in look(service, f"/campaigns/{name}/spread")
 
 
 def test_before_the_first_wave_is_closed_pages_say_so_and_strangers_see_none(service):
@@ -171,3 +243,32 @@ def test_marks_are_round_and_inside():
         assert np.all(np.diff(marks) > 0)
     assert _round_marks(-0.3, 0.2) == [-0.2, 0.0, 0.2]
     assert [points(x) for x in (0.0123, -0.0123, 0.0, -0.0001)] == ["+1.2", "−1.2", "0.0", "0.0"]
+
+
+def test_no_page_and_no_answer_keeps_an_estimate_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(directory, "_MOST_CAMPAIGNS", 2)
+    with bench(tmp_path) as service:
+        service.app.pages, service.names = make_pages(service.service), []
+        answered(service, "2025")
+        answered(service, "2026", 8)
+        service.visit = sign_in(service.service, service.analyst)
+        first, second = service.names
+        for page, fields in {
+            "results": {},
+            "spread": {"first": "pay", "second": "team"},
+            "change": {"since": first, "query": "pay >= 8"},
+            "groups": {"by": "team", "what": "mean", "of": "pay"},
+            "rounds": {"with": first, "query": "pay >= 8"},
+        }.items():
+            assert "wrong" not in asked(service, page, **fields)[1]
+        for name in service.names:
+            found = service.call("GET", f"/campaigns/{name}/results", "analyst").json()
+            assert found == service.call("GET", f"/campaigns/{name}/results", "analyst").json()
+            assert len(found["attributes"]) == 2
+        looked_at = [weakref.ref(estimate) for estimate in estimates(service)]
+        for name in ("2027", "2028"):
+            answered(service, name)
+            service.call("GET", f"/campaigns/{service.names[-1]}/results", "analyst")
+        gc.collect()
+        assert [kept() for kept in looked_at] == [None, None]
+        assert service.call("GET", f"/campaigns/{second}/results", "analyst").json() == found

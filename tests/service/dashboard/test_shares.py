@@ -3,12 +3,15 @@
 import csv
 import io
 import re
+import sys
+import threading
 from html import unescape
 from urllib.parse import urlencode
 
 import pytest
 
-from ahead_ldp.service.dashboard import make_pages
+from ahead_ldp.service.campaigns.turns import Turns
+from ahead_ldp.service.dashboard import files, make_pages, results
 from ahead_ldp.service.dashboard.login import COOKIE
 from ahead_ldp.service.dashboard.shares import KIND
 from ahead_ldp.service.server.sessions import sign_in, visitor_of
@@ -71,6 +74,66 @@ def test_a_link_shows_results_and_nothing_else_until_its_day(service):
         assert service.client.get(ended).status_code == 404
 
 
+def test_whoever_has_a_link_makes_the_server_work_once_and_in_turn(service, monkeypatch):
+    """A picture is half a second of a processor, and a link may be followed by everybody at once.
+
+    Files waited for their turn. Pieces of the page did not: forty at once were worked on.
+    """
+    path, turns = shared_path(service, counted(service)), Turns(1)
+    monkeypatch.setattr(service.service, "turns", turns)
+    asked = [f"{path}/download?attribute=age&format={form}" for form in ("csv", "png")] + [f"{path}/report"]
+    pieces = ("piece=summary", "piece=distribution", "piece=fine", "piece=cumulative", "piece=quantiles", "with=town")
+    asked += [f"{path}/attribute?name=age&{piece}" for piece in pieces]
+    with turns.one():
+        assert [service.client.get(one).status_code for one in asked] == [429] * 9
+        assert service.client.get(path).status_code == 200
+    files = [service.client.get(one) for one in asked]
+    assert [file.status_code for file in files] == [200] * 9
+    with turns.one():  # kept, not made again
+        assert [service.client.get(one).content for one in asked] == [file.content for file in files]
+
+
+def test_what_a_link_makes_the_server_keep_is_bounded(service, monkeypatch):
+    """Every pair of attributes has files and a table of its own: a walk through them all filled the memory."""
+    monkeypatch.setattr(results, "_MOST_KEPT", 3)
+    path, made = shared_path(service, counted(service)), []
+    monkeypatch.setattr(files, "made", lambda *given: made.append(given[2]) or (b"x", "text/csv"))
+    forms = ("csv", "parquet", "svg", "png")
+    for form in (*forms, *forms[1:], "csv", "png"):
+        assert service.client.get(f"{path}/download?attribute=age&format={form}").status_code == 200
+    assert made == [*forms, "csv"]  # the last three were there, the first was not
+    page = service.client.get(f"{path}/attribute?name=age&piece=cumulative")
+    assert "<svg" in page.text
+
+
+def test_a_link_gives_the_report_as_a_page_and_as_a_pdf(service):
+    path = shared_path(service, counted(service))
+    hrefs = re.findall(r'href="([^"]*/report[^"]*)"', service.client.get(path).text)
+    assert hrefs == [f"{path}/report", f"{path}/report?format=pdf"]
+    page, file = (service.client.get(unescape(href)) for href in hrefs)
+    assert (page.headers["content-type"], file.headers["content-type"]) == (
+        "text/html; charset=utf-8",
+        "application/pdf",
+    )
+    assert "<svg " in page.text
+    assert file.content.startswith(b"%PDF-")
+    assert file.headers["content-disposition"] == 'attachment; filename="Pay.pdf"'
+
+
+def test_a_server_without_a_package_says_which_to_install(service, monkeypatch):
+    path = shared_path(service, counted(service))
+    for package, asked, extra in (
+        ("fpdf", "report?format=pdf", "pdf"),
+        ("matplotlib.figure", "download?attribute=age&format=png", "plot"),
+        ("pyarrow", "download?attribute=age&format=parquet", "batch"),
+    ):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, package, None)
+            answer = service.client.get(f"{path}/{asked}")
+        assert answer.status_code == 501, asked
+        assert f"pip install 'ahead-ldp[{extra}]'" in unescape(answer.text)
+
+
 def test_links_are_made_and_ended_by_operators(service):
     name = counted(service)
     path = shared_path(service, name)
@@ -79,6 +142,28 @@ def test_links_are_made_and_ended_by_operators(service):
         assert post(service, service.operator, f"/campaigns/{name}/share", days=days).status_code in (400, 422)
     assert post(service, service.operator, f"/campaigns/{name}/share", end="1").status_code == 303
     assert service.client.get(path).status_code == 404
+
+
+def test_links_that_are_ended_while_another_is_made_stay_ended(service, monkeypatch):
+    """The list was read, the links were ended, and the old list was written with one more: all of them worked again."""
+    name = counted(service)
+    old, put, ends = shared_path(service, name), service.store.put_document, []
+
+    def between(*given):
+        if not ends and given[2] == KIND:  # a link is about to be written down: somebody ends all
+            ends.append(
+                threading.Thread(
+                    target=post, args=(service, service.operator, f"/campaigns/{name}/share"), kwargs={"end": 1}
+                )
+            )
+            ends[0].start()
+            ends[0].join(1)  # it waits for us, or comes first
+        put(*given)
+
+    monkeypatch.setattr(service.store, "put_document", between)
+    shared_path(service, name)
+    ends[0].join()
+    assert service.client.get(old).status_code == 404
 
 
 def test_before_a_round_is_counted_a_link_shows_nothing(service):
@@ -115,6 +200,12 @@ def test_tables_have_numeric_edges_and_no_formula(service):
         assert answer.status_code in (400, 404)
 
 
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1", "＋1", "－1", "＠SUM", "\t=1", "\r=1"])
+def test_no_text_of_a_table_is_a_formula(text):
+    assert files._harmless(text) == f"'{text}"
+    assert files._harmless(f"a{text}") == f"a{text}"
+
+
 def test_words_cannot_inject_into_results(service):
     words = [{"attribute": "x", "question": "<script>alert(1)</script>", "unit": "<i>y</i>"}]
     name = service.opened(attributes=["x=integer,0,15"], method={"name": "hh"}, minimum=1, wording=words)
@@ -148,5 +239,5 @@ def test_first_screens_are_plain_and_without_jargon(service):
         assert [(word, text) for word in JARGON for text in said if re.search(word, text, re.I)] == [], path
     said = words_of(service.client.get(f"/campaigns/{name}/results", headers=visit).text)
     sentences = [text for text in said if text.count(" ") >= 6]
-    assert any(text.startswith("About ") for text in sentences)
+    assert any(text.startswith("For about ") for text in sentences)
     assert flesch(" ".join(sentences)) >= 60

@@ -4,12 +4,13 @@ import json
 import socket
 import threading
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ahead_ldp.service.edge.connection import MOST_QUEUED
+from ahead_ldp.service.edge.connection import MOST_QUEUED, Connection
 from ahead_ldp.service.edge.limits import Limits
 from ahead_ldp.service.edge.proxies import Proxies
 from ahead_ldp.service.edge.server import Server
@@ -161,13 +162,41 @@ def test_every_deadline_ends_the_connection_it_is_for(sent, limit, status):
     assert data[9:12] == status
 
 
-def test_a_deadline_of_one_kind_leaves_the_others_alone():
-    with serving(header_s=0.2, body_s=5.0, idle_s=5.0) as edge, edge.connect() as connection:
+def test_a_connection_in_a_state_that_nobody_thought_of_ends_as_idle():
+    """Decision 018 promises it; a state without a branch of its own had no deadline."""
+    with serving(header_s=0.3, idle_s=0.3) as edge, edge.connect() as connection:
         connection.sendall(get("/echo"))
         assert b"200 OK" in connection.recv(1000)
-        time.sleep(0.6)  # idle
+        (held,) = edge.house.everybody
+        held._reading = 99
+        assert rest(connection) == b""
+        assert edge.house.refused["idle"] == 1
+
+
+def test_the_deadlines_of_all_others_hold_if_one_connection_cannot_be_looked_at(monkeypatch, caplog):
+    """The one task that looks ended with the first error, and every deadline with it."""
+    look = Connection.look
+
+    def fails(connection, now):
+        if connection.peer == broken:
+            raise RuntimeError("secret")
+        return look(connection, now)
+
+    with serving(header_s=0.5, idle_s=0.5) as edge, edge.connect() as one, edge.connect() as other:
+        broken = one.getsockname()
+        monkeypatch.setattr(Connection, "look", fails)
+        assert rest(one) == rest(other) == b""
+        assert (edge.house.refused["failed"], edge.house.refused["idle"]) == (1, 1)
+        assert not edge.house.everybody
+
+
+def test_a_deadline_of_one_kind_leaves_the_others_alone():
+    with serving(header_s=0.5, body_s=10.0, idle_s=10.0) as edge, edge.connect() as connection:
+        connection.sendall(get("/echo"))
+        assert b"200 OK" in connection.recv(1000)
+        time.sleep(0.7)  # idle
         connection.sendall(b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\n")
-        time.sleep(0.6)  # a slow body
+        time.sleep(0.7)  # a slow body
         connection.sendall(b"abc")
         assert b"200 OK" in connection.recv(1000)
 
@@ -211,8 +240,8 @@ def test_the_oldest_that_waits_makes_room_for_a_new_connection():
     with serving(connections=3) as edge:
         first, second, third = (edge.connect() for _ in range(3))
         assert until(lambda: len(edge.house.everybody) == 3)
-        first.sendall(get("/wait"))  # is worked for
-        time.sleep(0.1)
+        first.sendall(get("/wait"))
+        assert until(lambda: edge.house.working == 1)
         assert b"200 OK" in edge.exchange(last("/echo"))
         assert rest(second) == b""
         assert b"waited" in first.recv(1000)
@@ -270,6 +299,22 @@ def test_chunks_that_are_all_frame_are_refused():
         sender.start()
         assert rest(connection).startswith(b"HTTP/1.1 413 ")
         sender.join()
+
+
+def test_a_body_in_the_smallest_chunks_weighs_what_it_holds():
+    """Kept piece by piece, two bytes weighed 64, and the budget of bytes in hand counted two."""
+    with serving() as edge, edge.connect() as connection:
+        connection.sendall(b"POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n")
+        assert until(lambda: edge.house.held == 2)
+        tracemalloc.start()
+        try:
+            connection.sendall(b"2\r\nab\r\n" * 50_000)
+            assert until(lambda: edge.house.held == 100_002)
+            assert tracemalloc.get_traced_memory()[0] < 5 * edge.house.held
+        finally:
+            tracemalloc.stop()
+        connection.sendall(b"0\r\n\r\n")
+        assert echoed(connection.recv(1000))["body"] == 100_002
 
 
 def _ignore(connection, data):
@@ -352,8 +397,8 @@ def test_proxies_are_addresses_or_networks(text):
         Proxies(text)
 
 
-def test_an_address_in_use_is_said_by_name():
-    with serving() as edge, pytest.raises(ValueError, match=f"port {edge.server.port}"):
+def test_an_address_in_use_is_said_by_name_with_a_way_out():
+    with serving() as edge, pytest.raises(ValueError, match=rf"port {edge.server.port}: .* --set port=\d+"):
         Server(app, "127.0.0.1", edge.server.port).run()
 
 

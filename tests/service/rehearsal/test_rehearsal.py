@@ -151,6 +151,10 @@ def test_the_command_prints_answers_beside_the_truth(tmp_path, capsys):
     assert [r["query"] for r in found["queries"]] == ["age < 50", "town = A"]
     assert all(r["low"] <= r["share"] <= r["high"] and 0 < r["truth"] < 1 for r in found["queries"])
     assert "400 synthetic people answer" in printed.err
+    assert "400 of 400 answers are counted" in printed.err
+    assert main(["campaign", "rehearse", str(file), "--ask", "age < 50", "--ask", "bonus > 3"]) != 0
+    assert "people answer" not in (told := capsys.readouterr().err)  # it is said before anybody answers
+    assert "expected an attribute among age, town, got 'bonus'" in told
 
 
 @pytest.mark.parametrize(

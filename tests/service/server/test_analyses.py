@@ -80,7 +80,8 @@ def test_groups_and_pairs(asked):
     medians = post(asked, f"/campaigns/{name}/groups", {"by": "team", "medians": ["pay"], "intervals": "model"})
     assert set(medians["results"]) == {"median of pay"}
     assert [group["team"] for group in answer["groups"]] == ["north", "south"]
-    tied = post(asked, f"/campaigns/{name}/pair", {"first": "pay", "second": "team", "intervals": "model"})
+    tied = post(asked, f"/campaigns/{name}/pair", {"first": "pay", "second": "team"})
+    assert tied["intervals"] == "strict"
     assert set(tied["results"]) == {"mutual_information"}
     assert post(asked, f"/campaigns/{name}/pair", {"first": "pay", "second": "pay"}, 422) == "invalid_query"
 
@@ -125,12 +126,48 @@ def test_a_report_is_a_page_on_which_nothing_runs(asked):
     assert "&lt;b&gt;" in answer.text
 
 
+def test_a_report_can_be_a_pdf(asked):
+    route, body = f"/campaigns/{asked.names[1]}/report", {"queries": ["pay >= 8"], "format": "pdf", "title": "Pay"}
+    answer = asked.call("POST", route, "analyst", json=body)
+    assert answer.headers["content-type"] == "application/pdf"
+    estimate = asked.service.directory.estimate(asked.names[1])
+    assert answer.content == ahead_ldp.report_pdf(estimate, "pay >= 8", title="Pay", kind="strict")
+    assert problem(asked.call("POST", route, "analyst", json={**body, "format": "doc"})) == "invalid_request"
+
+
 def test_before_a_wave_is_closed_there_is_nothing(asked):
     fresh = asked.opened(title="Fresh")
     assert problem(asked.call("GET", f"/campaigns/{fresh}/description", "analyst")) == "no_results"
     assert post(asked, f"/campaigns/{asked.names[0]}/difference", {"since": fresh}, 409) == "no_results"
     assert post(asked, f"/campaigns/{asked.names[0]}/difference", {"since": NOWHERE}, 404) == "not_found"
     assert post(asked, "/series", {"campaigns": [asked.names[0], fresh], "query": "pay >= 8"}, 409) == "no_results"
+
+
+@pytest.mark.parametrize(
+    "path, body",
+    [
+        ("results", None),
+        ("description", None),
+        ("queries", {"queries": ["pay >= 8"]}),
+        ("queries", {"histograms": [{"attribute": "pay", "bins": 4096}]}),
+        ("pair", {"first": "pay", "second": "team"}),
+        ("difference", {"since": ""}),
+        ("groups", {"by": "team", "means": ["pay"]}),
+        ("weighted", {"margins": {"team": {"north": 1, "south": 1}}, "queries": ["pay >= 8"]}),
+        ("report", {}),
+    ],
+)
+def test_every_question_that_takes_seconds_waits_for_its_turn(asked, path, body, monkeypatch):
+    """A thousand ranges, or bins, are seconds of a processor; many at once held up the uploads."""
+    if path == "difference":
+        body = {"since": asked.names[0]}
+    turns = Turns(1)
+    monkeypatch.setattr(asked.service, "turns", turns)
+    where = f"/campaigns/{asked.names[1]}/{path}"
+    with turns.one():
+        answer = asked.call("GET" if body is None else "POST", where, "analyst", json=body)
+        assert (answer.status_code, problem(answer)) == (429, "busy")
+    assert asked.call("GET" if body is None else "POST", where, "analyst", json=body).status_code == 200
 
 
 def test_questions_take_turns_and_the_queue_is_short():

@@ -11,6 +11,7 @@ import tomllib
 import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
@@ -129,11 +130,14 @@ def test_what_the_unit_starts_gets_ready_and_ends_when_it_is_told(tmp_path):
     _, *words = shlex.split(service["ExecStart"].replace("/etc/ahead/ahead.toml", str(config)))
     command = [sys.executable, "-m", "ahead_ldp", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout.readline().startswith(b"serving at")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/ready", timeout=30) as answer:
-            assert answer.status == 200
-        process.send_signal(signal.Signals[service["KillSignal"]])
-        assert process.wait(int(service["TimeoutStopSec"])) == 0
+        try:
+            assert process.stdout.readline().startswith(b"serving at")
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/ready", timeout=30) as answer:
+                assert answer.status == 200
+            process.send_signal(signal.Signals[service["KillSignal"]])
+            assert process.wait(int(service["TimeoutStopSec"])) == 0
+        finally:
+            process.kill()
 
 
 def test_the_compose_file_is_one():
@@ -147,8 +151,12 @@ def test_the_compose_file_is_one():
     jsonschema.validate(record, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**record, "services": {"server": {"imagine": "x"}}}, schema)
-    given = {name: text for name, text in record["services"]["server"]["environment"].items() if name[0] == "A"}
-    assert Settings.load(None, given).store.startswith("postgresql://")
+    given = record["services"]["server"]["environment"]
+    settings = Settings.load(None, {name: text for name, text in given.items() if name.startswith(PREFIX)})
+    assert settings.store.startswith("postgresql://")
+    (network,) = record["networks"]["default"]["ipam"]["config"]
+    assert settings.trusted_proxies == network["subnet"]
+    assert given["PGPASSWORD"] == record["services"]["database"]["environment"]["POSTGRES_PASSWORD"]
 
 
 def test_the_manifests_are_what_kubernetes_takes():
@@ -167,3 +175,8 @@ def test_the_manifests_are_what_kubernetes_takes():
     assert tomllib.loads(settings)["shutdown_s"] + 5 < grace
     (program,) = deployment["spec"]["template"]["spec"]["containers"]
     check_command(["serve", *program["args"]])
+    # libpq needs the authority for verify-full, and reads no password from a file that a group may read.
+    asked = parse_qs(urlsplit(tomllib.loads(settings)["store"]).query)
+    (mounted,) = (one["mountPath"] for one in program["volumeMounts"] if one["name"] == "authority")
+    assert asked == {"sslmode": ["verify-full"], "sslrootcert": [f"{mounted}/ca.pem"]}
+    assert [(one["name"], list(one["valueFrom"])) for one in program["env"]] == [("PGPASSWORD", ["secretKeyRef"])]

@@ -1,5 +1,6 @@
 """Notices by webhook and mail, to real servers on loopback: signed, retried, with no results and no token."""
 
+import contextlib
 import hashlib
 import hmac
 import importlib.util
@@ -87,13 +88,42 @@ def test_a_redirection_is_not_followed(receiver, key, status):
 
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "10.0.0.1", "192.168.1.1", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]",
-             "[fe80::1]", "[fc00::1]", "0.0.0.0", "100.64.0.1", "224.0.0.1", "[2002:7f00:1::]"],
+             "[fe80::1]", "[fc00::1]", "0.0.0.0", "100.64.0.1", "224.0.0.1", "[2002:7f00:1::]",
+             "2130706433", "0x7f000001", "127.1", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[64:ff9b:1::1]",
+             "[::ffff:0:7f00:1]", "[fec0::1]", "192.0.0.8"],
 )  # fmt: skip
 def test_private_addresses_are_refused_unless_they_are_allowed(receiver, key, host):
     port = receiver.server.server_port
     with pytest.raises(NotDelivered, match="private_address"):
         notify.send_webhook(settings(f"https://{host}:{port}/", key, notify_private=False), KEY, NOTICE, 1)
     assert receiver.got == []
+
+
+@pytest.mark.parametrize("text", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822", "::ffff:93.184.216.34"])
+def test_public_addresses_are_taken(text):
+    assert notify._is_public(text)
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_who_answers_a_byte_at_a_time_is_not_waited_for(key, monkeypatch, secure):
+    """Each byte came in time, and a round of the closer lasted for as long as the receiver liked."""
+    monkeypatch.setattr(notify, "_LONGEST_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ended = threading.Event()
+
+        def trickle():
+            connection, _ = server.accept()
+            with connection, contextlib.suppress(OSError):
+                while not ended.wait(0.05):
+                    connection.sendall(b"\x16" if secure else b"H")
+
+        thread = threading.Thread(target=trickle, daemon=True)
+        thread.start()
+        url = f"http{'s' if secure else ''}://127.0.0.1:{server.getsockname()[1]}/"
+        with pytest.raises(NotDelivered, match="unreachable"):
+            notify.send_webhook(settings(url, key), KEY, NOTICE, 1)
+        ended.set()
+        thread.join()
 
 
 def test_a_name_with_one_private_address_is_refused_and_the_checked_one_is_used(receiver, key, monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 
 from ahead_ldp.cli import main
 from ahead_ldp.cli.campaign import find
+from ahead_ldp.cli.remote import Remote
 from ahead_ldp.device.campaign import Campaign, check_wave
 from ahead_ldp.device.frames import encode_batch
 from ahead_ldp.device.question import Policy
@@ -43,7 +44,7 @@ def process(folder, *words, **environment):
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
     ) as running:
         try:
-            token = running.stdout.readline().strip() if "--init" in words else ""
+            token = running.stdout.readline().strip() if {"--init", "--sign-in"} & {*words} else ""
             port = 0
             while not port:
                 line = running.stderr.readline()
@@ -154,10 +155,14 @@ def test_a_campaign_by_commands_over_http(server, tmp_path, capsys):
     assert found["low"] <= found["share"] <= found["high"]
     for words in (["results", campaign], ["query", campaign, "age in 3..7"], ["list"]):
         assert main(["campaign", *words]) == 0
+    (tmp_path / "wire").mkdir(mode=0o755)  # there, and open to everybody
     assert main(["campaign", "export", campaign, "--out", str(tmp_path / "wire")]) == 0
     assert main(["campaign", "export", campaign, "--out", str(tmp_path / "parquet"), "--parquet"]) == 0
     assert list((tmp_path / "wire" / "reports").rglob("*.bin"))
     assert list((tmp_path / "parquet" / "reports").rglob("*.parquet"))
+    for folder in ("wire", "parquet"):  # reports: nobody else on the machine can read them
+        paths = [path for path in (tmp_path / folder).rglob("*") if path.is_file()]
+        assert not any(path.stat().st_mode & 0o077 for path in paths)
     capsys.readouterr()
     for folder in ("wire", "parquet"):
         assert_everything_reads(tmp_path / folder, "age in 3..7", 120, capsys)
@@ -176,7 +181,11 @@ def test_a_campaign_is_known_by_its_name_and_by_the_beginning_of_its_digest(serv
         assert main(["campaign", "create", str(file), "--json"]) == 0
         out, notes = capsys.readouterr()
         names.append(json.loads(out))
-        expected = "2,000 people expected, in 2 groups; people per wave: 2,000" if people else "no people expected were"
+        expected = (
+            "2,000 people expected, in 2 groups; people per wave: 2,000"
+            if people
+            else "does not say how many people you expect"
+        )
         assert expected in notes
         assert f"next: ahead campaign open {names[-1]['name']}" in notes
     first, second = names
@@ -204,6 +213,11 @@ def test_an_ambiguous_beginning_is_refused_with_the_names():
 
     assert find(Two(), "abcd1") == "abcd" + "1" * 60
     assert find(Two(), "pay-2") == "abcd" + "2" * 60
+    assert find(Two(), "abcd2") == find(Two(), "pay-2")
+    with pytest.raises(ValueError, match="which may be pay-1"):
+        find(Two(), "pay-")  # the beginning of both names
+    with pytest.raises(ValueError, match="at least 4 letters"):
+        find(Two(), "pa")
     with pytest.raises(ValueError, match=r"which may be pay-1 .*, pay-2"):
         find(Two(), "abcd")
 
@@ -213,7 +227,37 @@ def test_the_server_says_where_it_is_and_what_is_next(tmp_path):
         lines = [running.stdout.readline().strip() for _ in range(3)]
     assert lines[:2] == [f"serving at {url}", f"the dashboard: {url}/login#{token}"]
     assert lines[2].startswith("next: ")
-    assert f"ahead campaign create FILE --server {url}" in lines[2]
+    assert f"ahead campaign new --server {url}" in lines[2]
+
+
+def test_who_starts_a_server_again_can_sign_in(tmp_path):
+    """With --init the second start printed no token, so whoever had lost the first one stood before a closed door."""
+    with process(tmp_path, "--init") as (running, first, _):
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=60)
+    with process(tmp_path, "--sign-in") as (running, second, url):
+        lines = [running.stdout.readline().strip() for _ in range(2)]
+        assert lines[1] == f"the dashboard: {url}/login#{second}"
+        assert second != first
+        for token in (first, second):
+            Remote(url, token).get("/campaigns")
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=60)
+    command = [
+        sys.executable,
+        "-m",
+        "ahead_ldp",
+        "serve",
+        "--init",
+        "--set",
+        "port=0",
+        "--set",
+        f"store={tmp_path}/x.db",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as running:
+        said = running.stderr.readline()
+        running.kill()
+    assert "`ahead serve --sign-in` prints another, and so does `ahead token --role operator --name NAME`" in said
 
 
 def test_review_void_and_finish_by_commands(server, tmp_path, capsys):
@@ -260,3 +304,27 @@ def test_enough_reports_close_waves_without_anybody(server, tmp_path, monkeypatc
                 break
             time.sleep(0.01)
     assert state["state"] == "finished"
+
+
+def test_an_export_stays_in_its_folder(server, tmp_path, monkeypatch, capsys):
+    """A server that names a group like a path has nothing written elsewhere."""
+    file = tmp_path / "campaign.toml"
+    file.write_text(CAMPAIGN.format(more='method = { name = "hio" }'))
+    assert main(["campaign", "create", str(file)]) == 0
+    record = server.service.store.campaigns()[0].digest
+    assert main(["campaign", "open", record]) == 0
+    plain, read = Remote.get, Remote.read
+
+    def renamed(remote, path):
+        found = plain(remote, path)
+        if path.endswith("/chain"):
+            for asked in found["waves"][0]["groups"]:
+                asked["group"] = "../../../outside/x"
+        return found
+
+    monkeypatch.setattr(Remote, "get", renamed)
+    monkeypatch.setattr(Remote, "read", lambda remote, at: b"planted" if "/reports?" in at else read(remote, at))
+    out = tmp_path / "a" / "b" / "c" / "out"
+    assert main(["campaign", "export", record, "--out", str(out)]) == 2
+    assert not list(tmp_path.rglob("outside"))
+    assert "a group's name" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from ahead_ldp.device.frames import HEADER_LENGTH, Report, encode_batch
 from ahead_ldp.device.question import Policy
 from ahead_ldp.service.campaigns.campaign import draft
 from ahead_ldp.service.server import application
+from ahead_ldp.service.server.committing import Committer
 from ahead_ldp.service.server.config import NO_RATES, Settings
 from ahead_ldp.service.server.embedded import start
 from ahead_ldp.service.server.ingest import Ingest
@@ -244,10 +245,11 @@ def test_answers_come_in_order_however_requests_are_cut_and_queued(shared, data)
 
 
 class Gate:
-    """A store that commits when it may, and fails when it is told to."""
+    """A store that commits when it may, and fails when it is told to; it sees every upload come to the queue."""
 
     def __init__(self, store, monkeypatch, error=None):
         self.open, self.reached, add = threading.Event(), threading.Event(), type(store).add_reports
+        self._queued, take = threading.Semaphore(0), Committer.take
 
         def gated(_, batches):
             self.reached.set()
@@ -256,7 +258,16 @@ class Gate:
                 raise error
             return add(store, batches)
 
+        def seen(*args):
+            take(*args)
+            self._queued.release()
+
         monkeypatch.setattr(type(store), "add_reports", gated)
+        monkeypatch.setattr(Committer, "take", seen)
+
+    def queued(self, uploads):
+        """Whether so many uploads come to the queue in time."""
+        return all(self._queued.acquire(timeout=WAIT_S) for _ in range(uploads))
 
 
 def test_nothing_is_answered_before_the_commit(shared, monkeypatch):
@@ -322,7 +333,7 @@ def test_a_full_queue_refuses_the_short_way_too(tmp_path, monkeypatch):
         first.sendall(running.request(running.body(2)))
         assert gate.reached.wait(WAIT_S)
         second.sendall(running.request(running.body(1)))
-        time.sleep(0.2)  # it waits
+        assert gate.queued(2)
         answer = running.post(running.body(1))
         assert (answer.status, b"busy" in answer.body) == (429, True)
         gate.open.set()
@@ -360,8 +371,8 @@ def test_a_full_queue_spends_the_rate_limit_once(tmp_path, monkeypatch):
         gate = Gate(running.store, monkeypatch)
         first.sendall(running.request(running.body()))
         assert gate.reached.wait(WAIT_S)
-        second.sendall(running.request(running.body()))  # it waits
-        time.sleep(0.2)
+        second.sendall(running.request(running.body()))
+        assert gate.queued(2)
         assert b"busy" in running.post(running.body(3)).body
         gate.open.set()
         assert [read(connection, 1)[0].status for connection in (first, second)] == [200, 200]

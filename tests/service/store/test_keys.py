@@ -23,6 +23,7 @@ from ahead_ldp.service.store import (
     Withdrawal,
     open_store,
     restore,
+    uploads,
 )
 from tests.service.store.postgres_server import PostgresServer, quick_folder
 from tests.service.store.support import (
@@ -219,6 +220,58 @@ def test_a_crash_between_the_deletion_and_the_key_is_made_good(sealed, keys, mon
     assert names(keys) == []
 
 
+@pytest.mark.parametrize("end", [give_up_groups, give_up_wave], ids=lambda f: f.__name__)
+def test_a_crash_between_giving_up_and_the_key_is_made_good_although_nobody_asks_again(sealed, keys, monkeypatch, end):
+    """The key stayed until the retention of the campaign, which may be years away, and opened every backup."""
+
+    def crash(*_):
+        raise StoreUnavailable("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Keys, "destroy", crash)
+        with pytest.raises(StoreUnavailable, match="killed"):
+            end(sealed)
+    assert len(names(keys)) == 1
+    sealed.finish_deletions()
+    assert names(keys) == []
+    sealed.finish_deletions()
+
+
+def test_a_key_that_cannot_be_removed_keeps_nothing_else(sealed, keys, monkeypatch):
+    """A deletion that stopped at the first left all payloads behind it."""
+
+    def stuck(*_):
+        raise StoreUnavailable("stuck")
+
+    monkeypatch.setattr(uploads, "PORTION", 1)
+    monkeypatch.setattr(Keys, "destroy", stuck)
+    with pytest.raises(StoreUnavailable, match="stuck"):
+        give_up_wave(sealed)
+    with sealed.reading() as tx:
+        assert tx.rows("SELECT 1 FROM chunks WHERE n > 0") == []
+
+
+def test_a_key_that_was_overwritten_is_gone_although_a_crash_left_its_file(sealed, keys):
+    """A restore took it for a key, and kept reports that nobody can read."""
+    (name,) = names(keys)
+    (keys.folder / name).write_bytes(bytes(32))
+    assert sealed.missing_keys() == [(CAMPAIGN, 1)]
+    with pytest.raises(KeyMissing):
+        stored(sealed)
+    give_up_wave(sealed)
+    assert names(keys) == []
+
+
+def test_a_wave_that_a_restore_ended_keeps_its_key_until_the_retention(sealed, keys, new_url, tmp_path):
+    """In the store that was backed up it goes on, where a restore is only tried."""
+    sealed.backup(str(tmp_path / "backup"))
+    target = new_url()
+    restore(tmp_path / "backup", target, 500, keys=keys.folder)
+    with closing(open_store(target, keys=keys.folder)) as again:
+        again.finish_deletions()
+    assert stored(sealed) == frames(range(40))
+
+
 def test_a_failed_change_destroys_nothing(sealed, keys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("ahead_ldp.service.store.waves.events.note", lambda *_: 1 / 0)
@@ -343,7 +396,7 @@ print(set(same), set(other), sum(chunk.n for chunk in store.reports(CAMPAIGN, 1,
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o000])
-def test_store_log_and_backup_are_the_owners_alone(tmp_path, umask):
+def test_finding_13_store_log_and_backup_are_the_owners_alone(tmp_path, umask):
     """Finding 13."""
     before = os.umask(umask)
     try:

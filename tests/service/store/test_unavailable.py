@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import traceback
 
 import psycopg
 import pytest
@@ -211,3 +212,13 @@ def test_a_full_disk_of_postgres_refuses_and_recovers(small_disk):
     found = b"".join(chunk.ids for chunk in store.reports(CAMPAIGN, 1, GROUPS[0]))
     assert found == b"".join(report(name)[0] for name in names)
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [("s%zzcret@127.0.0.1", "expected a URL like postgresql:"), ("secret@127.0.0.1:1", "connection to server at")],
+)
+def test_why_a_database_cannot_be_opened_is_said_and_its_password_is_not(where, said):
+    with pytest.raises(StoreUnavailable, match=said) as refused:
+        open_store(f"postgresql://ahead:{where}/ahead")
+    assert "cret" not in "".join(traceback.format_exception(refused.value))

@@ -17,17 +17,18 @@ PATIENCE_S = 60
 class Collection:
     """Campaigns on a server that gets killed: some close waves by themselves, one stays open.
 
-    ``server`` has a url and an operator's token.
+    ``server`` has a url and an operator's token. A patient one asks again when a proxy has nobody to ask; without a
+    proxy every answer must be good at once.
     """
 
-    def __init__(self, server, campaigns):
-        self.server = server
+    def __init__(self, server, campaigns, patient=False):
+        self.server, self.patience_s = server, PATIENCE_S if patient else 0.0
         closings = [{"kind": "manual"}] + [{"kind": "reports", "reports": 60}] * campaigns
         self.books = [self.opened(number, closing) for number, closing in enumerate(closings)]
 
     def ask(self, method, path, **options):
-        """An answer; what fails on the way, or is not to be had now, is asked for again."""
-        until = time.monotonic() + PATIENCE_S
+        """An answer; with patience, what fails on the way or is not to be had now is asked for again."""
+        until = time.monotonic() + self.patience_s
         while True:
             try:
                 answer = request(self.server.url, method, path, self.server.token, **options)

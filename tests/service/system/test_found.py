@@ -234,7 +234,7 @@ def test_a_chain_is_read_again_when_a_wave_closes_while_it_is_read():
         row=lambda _: SimpleNamespace(record=b"{}", state=SimpleNamespace(value="open"), epoch=1),
         store=SimpleNamespace(waves=waves, questions=questions),
     )
-    found = chain(service, "c")
+    found = json.loads(chain(service, "c"))
     assert [wave["state"] for wave in found["waves"]] == ["closed"]
     assert found["waves"][0]["groups"][0]["tally"] == {}
     assert found["frozen"] != "0" * 64

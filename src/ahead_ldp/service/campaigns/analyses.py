@@ -12,7 +12,7 @@ from ahead_ldp.estimates.analysis.series import Series
 from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.findings import Findings
-from ahead_ldp.plots.report import report_page
+from ahead_ldp.plots.report import report_page, report_pdf
 from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.campaigns.problems import Problem
 
@@ -32,10 +32,9 @@ def found_in(found: Mapping[str, Mapping[str, Findings]]) -> list[Findings]:
 
 def pair(estimate: Estimate, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Correlation, where both are numeric, and mutual information of two attributes."""
-    level, kind, names = asked["level"], asked["intervals"], (asked["first"], asked["second"])
-    found = describing.related(estimate, *names)
-    results = {name: f.records(level, kind)[0] for name, f in found.items()}
-    return {**_head(estimate, asked), "results": results, "notes": _notes(found.values(), level, kind)}
+    level, found = asked["level"], describing.related(estimate, asked["first"], asked["second"])
+    results = {name: f.records(level)[0] for name, f in found.items()}
+    return {**_head(estimate, asked), "results": results, "notes": _notes(found.values(), level, None)}
 
 
 def change(before: Estimate, after: Estimate, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,11 +65,9 @@ def change(before: Estimate, after: Estimate, asked: Mapping[str, Any]) -> dict[
 
 def shared_attributes(made: Difference) -> list[str]:
     """Attributes of one name and kind in both estimates."""
-    others = {a.name: a for a in made.first.schema.attributes}
-    alike = [a.name for a in made.second.schema.attributes if a.name in others and others[a.name].kind == a.kind]
-    if not alike:
+    if not made.shared:
         raise ValueError("expected campaigns that have an attribute in common, got two that have none")
-    return alike
+    return made.shared
 
 
 def groups(estimate: Estimate, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,12 +117,29 @@ def rounds(estimates: Mapping[str, Estimate], asked: Mapping[str, Any]) -> dict[
     return {**made, "changes": series.changes(asked["query"], level), "notes": _notes([trend], level, None)}
 
 
-def report(service: Campaigns, campaign: str, asked: Mapping[str, Any]) -> str:
-    """The page about a campaign, under its own title unless another is given."""
+def report(service: Campaigns, campaign: str, asked: Mapping[str, Any]) -> bytes:
+    """The page about a campaign, as "html" or "pdf", under its own title unless another is given."""
     before = None if asked["since"] is None else closed_estimate(service, asked["since"])
     title = asked["title"] or str(service.directory.terms(campaign).campaign.record["title"])
     options = {"before": before, "by": asked["by"], "level": asked["level"], "kind": asked["intervals"]}
-    return report_page(closed_estimate(service, campaign), *asked["queries"], title=title, **options)
+    options["headings"] = headings(service, campaign)
+    return written(asked["format"], closed_estimate(service, campaign), asked["queries"], title=title, **options)
+
+
+def written(form: str, estimate: Estimate, queries: Sequence[str], **options: Any) -> bytes:
+    """A report as a file of this form; a ``Problem`` where this server lacks a package for it."""
+    try:
+        if form == "pdf":
+            return report_pdf(estimate, *queries, **options)
+        return report_page(estimate, *queries, **options).encode()
+    except ImportError as error:
+        raise Problem("not_installed", str(error)) from None
+
+
+def headings(service: Campaigns, campaign: str) -> dict[str, str]:
+    """The questions of a campaign in its words, each with its unit, by the names of their attributes."""
+    wording = service.directory.terms(campaign).campaign.wording
+    return {name: f"{w.question} ({w.unit})" if w.unit else w.question for name, w in wording.items()}
 
 
 def closed_estimate(service: Campaigns, campaign: str) -> Estimate:

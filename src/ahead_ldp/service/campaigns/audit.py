@@ -56,7 +56,10 @@ class Mismatch(Exception):
 
 
 def audit_url(url: str) -> Audit:
-    """Audit the campaign at an address such as ``https://host/v1/campaigns/DIGEST`` (or ``/c/DIGEST``)."""
+    """Audit the campaign at an address such as ``https://host/v1/campaigns/DIGEST`` (or ``/c/DIGEST``).
+
+    A server that cannot be reached is a ``ConnectionError``: nothing is known of its campaign then.
+    """
     parts = urlsplit(url)
     name = parts.path.rstrip("/").rsplit("/", 1)[-1]
     if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -136,5 +139,5 @@ def _get(url: str) -> bytes:
             return answer.read()
     except urllib.error.HTTPError as error:
         raise ValueError(f"the server answered {error.code}") from None
-    except (urllib.error.URLError, TimeoutError) as error:
-        raise ValueError(f"the server cannot be reached: {getattr(error, 'reason', error)}") from None
+    except (urllib.error.URLError, TimeoutError) as error:  # no check has failed: there is nothing to compare
+        raise ConnectionError(f"the server cannot be reached: {getattr(error, 'reason', error)}") from None

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Iterable
 
-from ahead_ldp.device.canonical import parse_canonical
 from ahead_ldp.service.campaigns.campaign import frozen_digest
 from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.store.rows import QuestionRow
 
 
-def chain(service: Campaigns, campaign: str) -> dict[str, Any]:
+def chain(service: Campaigns, campaign: str) -> bytes:
     """Everything that an audit recomputes: questions, frozen tallies, digests over the ids that were counted.
 
-    The parts are read one after the other. A wave that was closed meanwhile would show up without its tallies, or
-    the chain would end elsewhere, so they are read again until no wave has changed.
+    They are the canonical bytes of one record, put together from stored ones, which are not read for it: anybody may
+    ask, and to read the tallies of 65,536 cells takes a tenth of a second.
+
+    The parts are fetched one after the other. A wave that was closed meanwhile would show up without its tallies, or
+    the chain would end elsewhere, so they are fetched again until no wave has changed.
     """
     while True:
         waves = service.store.waves(campaign)
@@ -23,22 +26,40 @@ def chain(service: Campaigns, campaign: str) -> dict[str, Any]:
         if service.store.waves(campaign) == waves:
             break
     listed = [
-        {
-            "number": wave.number,
-            "state": wave.state.value,
-            "groups": [_group(question) for question in questions if question.wave == wave.number],
-        }
+        _object(
+            groups=_list(_group(question) for question in questions if question.wave == wave.number),
+            number=_plain(wave.number),
+            state=_plain(wave.state.value),
+        )
         for wave in waves
     ]
-    record = parse_canonical(row.record)
-    return {"campaign": record, "state": row.state.value, "waves": listed, "frozen": frozen, "epoch": row.epoch}
+    return _object(
+        campaign=row.record,
+        epoch=_plain(row.epoch),
+        frozen=_plain(frozen),
+        state=_plain(row.state.value),
+        waves=_list(listed),
+    )
 
 
-def _group(question: QuestionRow) -> dict[str, Any]:
-    return {
-        "group": question.group,
-        "state": question.state.value,
-        "question": parse_canonical(question.record),
-        "tally": None if question.tally is None else parse_canonical(question.tally),
-        "reports": question.reports_digest,
-    }
+def _group(question: QuestionRow) -> bytes:
+    return _object(
+        group=_plain(question.group),
+        question=question.record,
+        reports=_plain(question.reports_digest),
+        state=_plain(question.state.value),
+        tally=_plain(None) if question.tally is None else question.tally,
+    )
+
+
+def _object(**members: bytes) -> bytes:
+    """The canonical bytes of an object, from those of its members."""
+    return b"{%b}" % b",".join(b'"%b":%b' % (name.encode(), members[name]) for name in sorted(members))
+
+
+def _list(items: Iterable[bytes]) -> bytes:
+    return b"[%b]" % b",".join(items)
+
+
+def _plain(value: str | int | None) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()

@@ -18,6 +18,7 @@ import numpy as np
 
 from ahead_ldp.protocol.mechanism import Tallies
 from ahead_ldp.protocol.session import ReplayMismatch, Session
+from ahead_ldp.service.campaigns import handed_out
 from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, frozen_after, frozen_digest, too_large
 from ahead_ldp.service.campaigns.counting import GroupCount, count_group, payload_rows
 from ahead_ldp.service.campaigns.elsewhere import Counter
@@ -163,6 +164,7 @@ class Closer:
 
     def _counted(self, terms: Terms, session: Session, number: int, lease: LeaseOf | None) -> list[GroupCount]:
         keep_lease, rows = partial(self._keep_lease, lease), self.store.questions(terms.digest, number)
+        handed_out.forget(self.store, terms.digest)  # what a closer that died may have left
         n = sum(self.store.counts(terms.digest, number).values())
         if self.counter is not None and n >= self.counter.least:
             return self.counter.count(self.store, terms, self._rows(terms, number), number, keep_lease)

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from threading import Lock
 from typing import TypeVar
 
 from ahead_ldp.device.campaign import Campaign
@@ -31,6 +32,7 @@ _MOST_TARGETS = 100_000
 T = TypeVar("T")
 Standing = tuple[tuple[int, bool], ...]  # every wave, and whether it is closed
 _MOST_PUBLISHED = 64 * 2**20  # bytes of waves in memory
+_MOST_CAMPAIGNS = 32  # whose sessions and estimates stay in memory: some 50 MB for five attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Target:
 
 
 class Directory:
-    """Look-ups by digest. Safe from any thread: entries are immutable, a race computes one twice."""
+    """Look-ups by digest. Safe from any thread: entries are immutable, a race computes a small one twice."""
 
     def __init__(self, store: Store, rehearsing: bool = False) -> None:
         """Nothing is read before it is asked for. Rehearsals are found where they belong, and nowhere else."""
@@ -70,6 +72,7 @@ class Directory:
         self._chains: dict[str, tuple[Standing, str]] = {}
         self._sessions: dict[str, tuple[Standing, Session]] = {}
         self._estimates: dict[str, tuple[Standing, Estimate]] = {}
+        self._one_by_one: dict[str, Lock] = {}  # of campaigns whose estimate was asked for
         self._asked: dict[str, tuple[Standing, list[AskedWave]]] = {}
 
     def terms(self, campaign: str) -> Terms:
@@ -101,6 +104,7 @@ class Directory:
             return None
         if len(self._targets) > _MOST_TARGETS:
             self._targets.clear()
+        made = dict[bytes, Target]()
         for row in rows:
             asked = tuple(r.group for r in rows if r.wave == row.wave)
             policy = Policy(terms.campaign.epsilon, max_cells=2**31)
@@ -111,11 +115,12 @@ class Directory:
             panel = terms.campaign.enrolment == "panel"
             groups = tuple(g for g in terms.campaign.groups if panel or g[0] in asked)
             place = (campaign, row.wave, row.group)
-            self._targets[key[:32] + bytes.fromhex(row.digest)] = Target(
+            made[key[:32] + bytes.fromhex(row.digest)] = Target(
                 terms, row.wave, row.group, row.digest, oracle_of_law(law), law.payload_length, length, groups,
                 entering=(*place, True), asking=(*place, False), has_tokens=terms.campaign.key is not None,
             )  # fmt: skip
-        return self._targets[key]
+        self._targets |= made
+        return made[key]
 
     def published(self, campaign: str, number: int) -> Published | None:
         """A wave that was read before."""
@@ -172,11 +177,13 @@ class Directory:
         return self._derived(campaign, self._asked, _asked)
 
     def _derived(self, campaign: str, kept: dict[str, tuple[Standing, T]], derive: Callable[[Session], T]) -> T:
-        standing, session = self._session(campaign)
-        known = kept.get(campaign)
-        if known is None or known[0] != standing:
-            known = kept[campaign] = (standing, derive(session))
-        return known[1]
+        self.terms(campaign)  # there is one
+        with self._one_by_one.setdefault(campaign, Lock()):  # it takes seconds, and many may ask when a wave was closed
+            standing, session = self._session(campaign)
+            known = kept.get(campaign)
+            if known is None or known[0] != standing:
+                known = _keep(kept, campaign, (standing, derive(session)))
+            return known[1]
 
     def _session(self, campaign: str) -> tuple[Standing, Session]:
         terms, standing = self.terms(campaign), _standing(self.store.waves(campaign))
@@ -189,8 +196,17 @@ class Directory:
         except ReplayMismatch:
             session = terms.stored_session(rows)
         if len(session.history) == sum(closed for _, closed in standing):
-            self._sessions[campaign] = (standing, session)  # unless a wave was closed between the two reads
+            _keep(self._sessions, campaign, (standing, session))  # unless a wave was closed between the two reads
         return standing, session
+
+
+def _keep(kept: dict[str, T], campaign: str, made: T) -> T:
+    """Keep what was made of a campaign; of too many the first that was made goes."""
+    kept.pop(campaign, None)
+    kept[campaign] = made
+    for oldest in list(kept)[:-_MOST_CAMPAIGNS]:
+        kept.pop(oldest, None)
+    return made
 
 
 def _standing(waves: Sequence[WaveRow]) -> Standing:

@@ -7,9 +7,8 @@ has. The digest over ids, which is published, is computed here, from the store (
 from __future__ import annotations
 
 import json
+import logging
 import os
-import secrets
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from ahead_ldp.engines.manifests import manifest_digest
 from ahead_ldp.engines.writer import ReportWriter
 from ahead_ldp.oracles import Tally
 from ahead_ldp.protocol.mechanism import tally_from_record
+from ahead_ldp.service.campaigns import handed_out
 from ahead_ldp.service.campaigns.campaign import Terms
 from ahead_ldp.service.campaigns.counting import GroupCount
 from ahead_ldp.service.campaigns.logs import event
@@ -37,7 +37,6 @@ from ahead_ldp.service.store.interface import Store
 from ahead_ldp.service.store.rows import QuestionRow
 
 _LOOK_S = 1.0  # how often the lease is kept while the command runs
-_NAME = "ahead-count"
 
 
 class CounterFailed(Exception):
@@ -64,27 +63,19 @@ class Counter:
         alive: Callable[[], None] = lambda: None,
     ) -> list[GroupCount]:
         """Count a held wave. ``rows`` are all questions up to this wave; ``alive`` is called over and over."""
-        self.forget(terms.digest, number)
-        name = f"{_prefix(terms.digest, number)}{secrets.token_hex(4)}"
-        made = self.folder / name
-        made.mkdir(mode=0o700, parents=True)
+        made = handed_out.new(store, terms.digest, number, self.folder)
         try:
             bound, manifest = _export(made, store, terms, rows, number, alive)
             said = self._run(made, alive)
             tallies = _accepted(said, manifest, {row.digest: bound[row.group][0] for row in rows if row.group in bound})
             event("counted_elsewhere", campaign=terms.digest, wave=number, n=sum(t.n for t in tallies.values()))
         except CounterFailed as failure:
-            event("counter_failed", 40, campaign=terms.digest, wave=number, reason=str(failure))
+            event("counter_failed", logging.ERROR, campaign=terms.digest, wave=number, reason=str(failure))
             raise Problem("internal", f"the wave was not counted: {failure}") from None
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            handed_out.forget(store, terms.digest, made)
         now = [row for row in rows if row.wave == number]
         return [GroupCount(row.group, row.digest, tallies[row.digest], bound[row.group][1]) for row in now]
-
-    def forget(self, campaign: str, wave: int | None = None) -> None:
-        """Delete what a process that died has left of a wave, or of a campaign."""
-        for left in self.folder.glob(f"{_prefix(campaign, wave)}*"):
-            shutil.rmtree(left, ignore_errors=True)
 
     def _run(self, made: Path, alive: Callable[[], None]) -> bytes:
         try:
@@ -108,10 +99,6 @@ class Counter:
         if process.returncode:
             raise CounterFailed(f"the command of the setting counter ended with {process.returncode}")
         return said
-
-
-def _prefix(campaign: str, wave: int | None) -> str:
-    return f"{_NAME}-{campaign[:16]}-" + ("" if wave is None else f"{wave}-")
 
 
 def _export(

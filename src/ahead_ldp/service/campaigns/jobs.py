@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ahead_ldp.service.campaigns import handed_out
 from ahead_ldp.service.campaigns.campaign import audit_event
 from ahead_ldp.service.campaigns.closing import Closer, NotHeld
 from ahead_ldp.service.campaigns.lifecycle import SCREENS, Close, Extend, Intent, due, request_closing
@@ -31,6 +32,7 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.replays import Auditor
 from ahead_ldp.service.store.interface import KeyMissing, StateChanged, Store, StoreUnavailable
 from ahead_ldp.service.store.rows import (
+    RESTORED,
     CampaignRow,
     CampaignState,
     Job,
@@ -43,7 +45,7 @@ from ahead_ldp.service.store.rows import (
 
 _DAY_S = 86_400
 _RETRY_S = 60  # a job that failed is tried again by the clock, not at once
-_RETENTION = "retention"
+_RETENTION, _GIVEN_UP = "retention", "given_up"
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class Jobs:
     lease_s: int
     channels: Mapping[str, Channel] = field(default_factory=dict)
     failed_at: dict[str, int] = field(default_factory=dict)
+    cleaned_at: int = -_RETRY_S
     around: Callable[[str], AbstractContextManager[Any]] = nullcontext  # of the work of a kind
     auditor: Auditor = field(init=False)
 
@@ -70,8 +73,14 @@ class Jobs:
         """
         for digest, wave in self.store.missing_keys():
             event("key_missing", logging.ERROR, campaign=digest, wave=wave)
+        self._clean_up()
         for campaign in self.store.campaigns():
-            self._look_at(campaign)
+            try:
+                self._look_at(campaign)
+            except StoreUnavailable:
+                raise
+            except Exception:  # the others are closed in time, and forgotten in time, nevertheless
+                LOGGER.exception("campaign_failed", extra={"fields": {"campaign": campaign.digest}})
         done = 0
         while (job := self.store.lease_job(self.clock(), self.lease_s)) is not None:
             with self.around(job.kind):
@@ -79,6 +88,26 @@ class Jobs:
             done += 1
         self.auditor.step()
         return done
+
+    def _clean_up(self) -> None:
+        """Once a minute, the first time at the start: what a server that died was about to delete.
+
+        Files of reports on this machine that nobody is counting, and what was given up and is still in the store.
+        """
+        if self.clock() < self.cleaned_at + _RETRY_S:
+            return
+        self.cleaned_at = self.clock()
+        for campaign in self.store.campaigns():
+            handed_out.forget(self.store, campaign.digest, unused=partial(self._is_idle, campaign.digest))
+        try:
+            self.store.finish_deletions()
+        except StoreUnavailable:  # a key that cannot be removed, say: again in a minute, and everything else goes on
+            event("store_unavailable", logging.ERROR, kind=_GIVEN_UP)
+
+    def _is_idle(self, campaign: str) -> bool:
+        """Whether nobody works on a campaign, or is about to."""
+        waiting = (JobState.QUEUED, JobState.LEASED)
+        return not any(campaign in job.key and job.state in waiting for job in self.store.jobs())
 
     def _look_at(self, campaign: CampaignRow) -> None:
         if campaign.state in (CampaignState.FINISHED, CampaignState.VOID):
@@ -184,17 +213,20 @@ class Jobs:
         return Lease(job.number, job.lease, self.clock() + self.lease_s)
 
     def _retain(self, campaign: CampaignRow) -> None:
-        days = self.closer.terms(campaign.digest).campaign.record["retention_days"]
+        """Delete what is to be deleted by now; of a campaign that was given up, what its operator's call has left."""
+        kept = self.closer.terms(campaign.digest).campaign.record["retention_days"]
+        given_up = campaign.state is CampaignState.VOID and self.store.waves(campaign.digest)[-1:]
+        days = 0 if given_up and given_up[0].note != RESTORED else kept
         if campaign.ended_at is None or self.clock() < campaign.ended_at + days * _DAY_S:
             return
         if self.store.document(campaign.digest, 0, _RETENTION) is None:
             body = audit_event("reports_deleted", campaign.digest)
-            if self.closer.counter is not None:
-                self.closer.counter.forget(campaign.digest)
             try:
                 count = self.store.delete_reports(campaign.digest, self.clock(), body)
             except StoreUnavailable:  # a key that cannot be removed, say: again in the next round, after the others
                 event("store_unavailable", logging.ERROR, kind=_RETENTION, campaign=campaign.digest)
                 return
+            if not handed_out.forget(self.store, campaign.digest):
+                return  # the keys are gone, and files are left: again in the next round
             self.store.put_document(campaign.digest, 0, _RETENTION, b"deleted")
             event("reports_deleted", campaign=campaign.digest, count=count)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from ahead_ldp.device.tokens import report_id
 from ahead_ldp.protocol.session import Session
+from ahead_ldp.service.campaigns import handed_out
 from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, too_large
 from ahead_ldp.service.campaigns.directory import Directory
 from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, request_closing
@@ -129,6 +130,7 @@ class Campaigns:
                 self.store.set_wave_state(campaign, wave.number, wave.state, WaveState.VOID, now)
         self._set_state(campaign, row.state, CampaignState.VOID, "campaign_void")
         self.store.delete_reports(campaign, now, audit_event("reports_deleted", campaign))
+        handed_out.forget(self.store, campaign)
 
     def _set_state(self, campaign: str, old: CampaignState, new: CampaignState, name: str) -> None:
         with _unchanged():

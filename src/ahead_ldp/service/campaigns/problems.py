@@ -37,6 +37,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "internal": (500, "The server failed"),
     "key_missing": (503, "The key of a wave is not in the server's key directory; its operator must bring it back"),
     "overloaded": (503, "The server has as many requests in hand as it takes"),
+    "not_installed": (501, "This server has not installed what this needs; its operator can"),
     "unavailable": (503, "The store cannot write at the moment"),
 }
 _RETRY_AFTER_S = {"too_many_requests": 1, "busy": 1, "key_missing": 60, "overloaded": 1, "unavailable": 5}

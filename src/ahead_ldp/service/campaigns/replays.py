@@ -8,6 +8,7 @@ auditor raises the alarm: a link of the audit chain, a metric, and a notice for 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -57,7 +58,7 @@ class Auditor:
         if why == finding(self.store, campaign):
             return  # the alarm was raised before, here or by another process
         kind = "replay_mismatch" if why else "replay_matched"
-        event(kind, 40 if why else 20, campaign=campaign, environment=environment())
+        event(kind, logging.ERROR if why else logging.INFO, campaign=campaign, environment=environment())
         self.store.add_event(audit_event(kind, campaign, why=why, environment=environment()), self.clock())
         self.store.put_document(campaign, 0, REPLAY, json.dumps({"why": why}).encode())
 

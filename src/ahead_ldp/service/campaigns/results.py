@@ -1,8 +1,8 @@
 """What analysts see: answers of the closed waves, always with their uncertainty, as plain data.
 
 Intervals are strict unless the model's are asked for. A strict one takes milliseconds, so a distribution or a curve
-has at most ``MOST_BINS`` of them unless more bins are asked for, and those of a distribution are kept for as long as
-the estimate is.
+has at most ``MOST_BINS`` of them unless more bins are asked for, and distributions are kept for as long as the
+estimate is.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ STORED_NOTE = (
 )
 PEOPLE_NOTE = "Errors are about the people who took part, not about who they stand for."
 
-_KEPT: WeakKeyDictionary[Estimate, dict[str, Answers]] = WeakKeyDictionary()  # the distribution of each attribute
+Distributions = list[dict[str, Any]]  # of each attribute, as plain data: answers would keep their estimate in memory
+_KEPT: WeakKeyDictionary[Estimate, dict[tuple[float, Kind], Distributions]] = WeakKeyDictionary()
+_MOST_KEPT = 4  # levels and kinds of intervals of one estimate
 
 
 def overview(session: Session, estimate: Estimate, level: float = 0.95, kind: Kind = "strict") -> dict[str, Any]:
     """Method, people, chain, and the distribution of every attribute."""
-    attributes = [_attribute(estimate, a, level, kind) for a in estimate.schema.attributes]
+    attributes = _distributions(estimate, level, kind)
     return {
         "method": session.mechanism.record()["name"],
         "people": _people(estimate),
@@ -45,11 +47,18 @@ def overview(session: Session, estimate: Estimate, level: float = 0.95, kind: Ki
     }
 
 
-def _attribute(estimate: Estimate, attribute: Attribute, level: float, kind: Kind) -> dict[str, Any]:
+def _distributions(estimate: Estimate, level: float, kind: Kind) -> Distributions:
     kept = _KEPT.setdefault(estimate, {})
-    if attribute.name not in kept:
-        kept[attribute.name] = estimate.histogram(attribute.name, _bins(attribute))
-    answers = kept[attribute.name]
+    made = kept.get((level, kind))
+    if made is None:
+        made = kept[level, kind] = [_attribute(estimate, a, level, kind) for a in estimate.schema.attributes]
+        for oldest in list(kept)[:-_MOST_KEPT]:
+            kept.pop(oldest, None)
+    return made
+
+
+def _attribute(estimate: Estimate, attribute: Attribute, level: float, kind: Kind) -> dict[str, Any]:
+    answers = estimate.histogram(attribute.name, _bins(attribute))
     about = {"name": attribute.name, "kind": attribute.kind, "codes": attribute.size}
     return {**about, "histogram": answers.records(level, kind), "notes": answers.remarks(level, kind)}
 

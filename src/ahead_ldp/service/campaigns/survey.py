@@ -1,7 +1,7 @@
 """A survey in everyday words becomes the draft of a campaign: the form of the dashboard and survey.toml both use this.
 
-A question has a name, its wording, and a kind. Numbers, days and times have a range and a step: answers are counted in
-steps, so the borders of a picture are round. Choices are listed.
+A question has a name, its wording, and a kind. Numbers and days have a range and a step: answers are counted in steps,
+so the borders of a picture are round. Or they have borders of their own, at unequal distances. Choices are listed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ KINDS = {"whole": "integer", "number": "real", "day": "date", "scale": "ordered"
 CLOSINGS = ("me", "enough", "time", "both")  # who or what closes a round
 MOST_STEPS = 4096
 _QUESTION = {
-    "name", "question", "kind", "unit", "help", "example", "from", "to", "step", "choices", "labels", "outside",
-    "optional",
+    "name", "question", "kind", "unit", "help", "example", "from", "to", "step", "borders", "choices", "labels",
+    "outside", "optional",
 }  # fmt: skip
 _PLAIN = ("title", "purpose", "controller", "contact")
 _KEPT = ("enrolment", "token", "review", "retention_days", "method", "paper")  # as a campaign has them
@@ -82,7 +82,10 @@ def attribute_text(question: Mapping[str, Any]) -> str:
     kind = question.get("kind", "whole")
     if kind not in KINDS:
         raise ValueError(f"expected the kind of {name} to be one of {', '.join(KINDS)}, got {kind!r}")
-    made = {"day": _days, "scale": _choices, "choice": _choices}.get(kind, _numbers)(name, kind, question)
+    if question.get("borders") and kind not in ("scale", "choice"):
+        made = _bordered(name, kind, question)
+    else:
+        made = {"day": _days, "scale": _choices, "choice": _choices}.get(kind, _numbers)(name, kind, question)
     return made + (",missing=cell" if question.get("optional") else "")
 
 
@@ -103,14 +106,27 @@ def _numbers(name: str, kind: str, question: Mapping[str, Any]) -> str:
 
 
 def _days(name: str, kind: str, question: Mapping[str, Any]) -> str:
-    try:
-        first, last = (dt.date.fromisoformat(str(question.get(end))) for end in ("from", "to"))
-    except ValueError:
-        raise ValueError(f"expected from and to of {name} to be days, YYYY-MM-DD") from None
+    first, last = (_day(question.get(end), f"from and to of {name}") for end in ("from", "to"))
     step = _whole(question.get("step", 1), f"step of {name}")
     buckets = ((last - first).days + step) // step
     _check_steps(name, buckets)
     return f"{name}={KINDS[kind]},{first},{last},{buckets}"
+
+
+def _bordered(name: str, kind: str, question: Mapping[str, Any]) -> str:
+    """Parts between borders that are not equally far apart; the first and the last are the ends of the range."""
+    borders = question["borders"]
+    if any(question.get(key) for key in ("from", "to", "step")):
+        raise ValueError(f"expected either the borders of {name}, or from, to and step")
+    if not isinstance(borders, Sequence) or isinstance(borders, str) or len(borders) < 2:
+        raise ValueError(f"expected at least two borders of {name}")
+    _check_steps(name, len(borders) - 1)
+    if kind == "day":
+        return f"{name}=date," + "|".join(str(_day(border, f"the borders of {name}")) for border in borders)
+    numbers = [_decimal(border, f"the borders of {name}") for border in borders]
+    if kind == "whole" and any(x != x.to_integral_value() for x in numbers):
+        raise ValueError(f"expected whole numbers as the borders of {name}")
+    return f"{name}={KINDS[kind]}," + "|".join(f"{x:f}" for x in numbers)
 
 
 def _choices(name: str, kind: str, question: Mapping[str, Any]) -> str:
@@ -154,6 +170,13 @@ def _closing(survey: Mapping[str, Any]) -> dict[str, Any]:
 def _check_names(given: Mapping[str, Any], known: set[str], where: str) -> None:
     if strange := sorted(set(given) - known):
         raise ValueError(f"expected {', '.join(sorted(known))} in {where}, got {', '.join(strange)}")
+
+
+def _day(value: object, what: str) -> dt.date:
+    try:
+        return dt.date.fromisoformat(str(value))
+    except ValueError:
+        raise ValueError(f"expected {what} to be days, YYYY-MM-DD") from None
 
 
 def _whole(value: object, what: str) -> int:

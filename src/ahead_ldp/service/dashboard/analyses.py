@@ -17,9 +17,11 @@ from starlette.responses import Response
 from ahead_ldp.estimates.analysis.describing import has_total
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.service.campaigns import analyses
+from ahead_ldp.service.campaigns.entries import Unclear
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.dashboard import found
+from ahead_ldp.service.dashboard import files, found
 from ahead_ldp.service.dashboard.rendering import render
+from ahead_ldp.service.dashboard.unread import unread_part
 from ahead_ldp.service.server.headers import INERT_POLICY
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
@@ -27,6 +29,7 @@ from ahead_ldp.service.store.rows import CampaignState, WaveState
 
 _MOST_KEPT = 64  # parts of one estimate
 _MOST_LETTERS = 10_000  # of a list of margins
+_MOST_WEIGHED, _MOST_REPORTED = 16, 64  # queries, as the routes take them
 _OWN = {"level": 0.95, "intervals": "strict"}
 
 Part = dict[str, Any]
@@ -62,7 +65,7 @@ class AnalysisPages:
         names: list[str] = []
         if estimate is not None and since:
             before = analyses.closed_estimate(self._service, since)
-            names = found.alike(before, estimate)
+            names = estimate.since(before).shared
         shown = {"asked": request.query_params, "shared": names, "others": self._others(request), "since": since}
         return self._page(request, visitor, "change", estimate, **shown)
 
@@ -74,11 +77,11 @@ class AnalysisPages:
         words = self._words(request)
 
         def made(after: Estimate) -> Part:
-            """The part, which keeps what it was made from."""
+            """The part."""
             change = after.since(before, sampled=sampled)
-            return {**(found.asked_change(change, query) if query else found.change(change, name, words)), "of": before}
+            return found.asked_change(change, query) if query else found.change(change, name, words)
 
-        return self._part(request, visitor, ("change", id(before), sampled, name, query), made)
+        return self._part(request, visitor, ("change", _told(before), sampled, name, query), made)
 
     def groups(self, request: Request, visitor: Visitor) -> Response:
         """A number in every group of people."""
@@ -104,10 +107,11 @@ class AnalysisPages:
         if estimate is None:
             raise Problem("no_results")
         try:
-            asked = {**_OWN, "margins": margins_of(given["margins"]), "queries": lines_of(given["queries"])}
+            queries = lines_of(given["queries"], _MOST_WEIGHED)
+            asked = {**_OWN, "margins": margins_of(given["margins"]), "queries": queries}
             part = self._worked_out(lambda: found.weighted(estimate, asked))
         except ValueError as error:
-            part = {"wrong": str(error)}
+            part = {"wrong": self._wrong(error, estimate)}
         return self._page(request, visitor, "weights", estimate, given=given, part=part)
 
     def rounds(self, request: Request, visitor: Visitor) -> Response:
@@ -131,24 +135,30 @@ class AnalysisPages:
         """The trend of a share, and what changed."""
         asked, rounds = request.query_params, analyses.named_rounds(self._service, self._rounds(request))
         query, smooth = asked.get("query", "").strip(), "smooth" in asked
-        key = ("rounds", *map(id, rounds.values()), query, smooth)
-        return self._part(request, visitor, key, lambda _: {**found.rounds(rounds, query, smooth), "of": rounds})
+        key = ("rounds", *map(_told, rounds.values()), query, smooth)
+        return self._part(request, visitor, key, lambda _: found.rounds(rounds, query, smooth))
 
     def report(self, request: Request, visitor: Visitor) -> Response:
         """The form for a page to send."""
         return self._page(request, visitor, "report", self._estimate(request), others=self._others(request))
 
     def report_page(self, request: Request, visitor: Visitor) -> Response:
-        """The page itself: to look at, or as a file."""
+        """The page itself: to look at, or as a file of this form."""
         del visitor
         campaign, given = request.path_params["campaign"], request.query_params
-        asked = {**_OWN, "queries": lines_of(given.get("queries", "")), "title": given.get("title", "").strip()[:200]}
+        form = "pdf" if given.get("file") == "pdf" else "html"
+        asked = {**_OWN, "format": form, "title": given.get("title", "").strip()[:200]}
         asked |= {name: given.get(name) or None for name in ("since", "by")}
-        page = self._service.worked_out(lambda: analyses.report(self._service, campaign, asked))
+        try:
+            asked["queries"] = lines_of(given.get("queries", ""), _MOST_REPORTED)
+            with self._service.turns.one():
+                page = analyses.report(self._service, campaign, asked)
+        except ValueError as error:
+            raise Unclear(self._wrong(error, analyses.closed_estimate(self._service, campaign))) from None
         headers = {"cache-control": "no-store", "content-security-policy": INERT_POLICY}
         if "file" in given:
-            headers["content-disposition"] = 'attachment; filename="report.html"'
-        return Response(page, media_type="text/html", headers=headers)
+            headers["content-disposition"] = files.disposition(["report"], form)
+        return Response(page, media_type=files.REPORTS[form], headers=headers)
 
     # How.
 
@@ -172,6 +182,7 @@ class AnalysisPages:
             "page": page,
             "ready": estimate is not None,  # unless the page can do without
             "names": [a.name for a in listed],
+            "said": analyses.headings(self._service, campaign),
             "numeric": [{"name": a.name, "total": has_total(a)} for a in listed if not a.labels],
             "first": labelled[0] if labelled else "",
             "example": found.example(listed),
@@ -183,14 +194,19 @@ class AnalysisPages:
     ) -> Response:
         estimate = analyses.closed_estimate(self._service, request.path_params["campaign"])
         kept = self._parts.setdefault(estimate, {})
-        if key not in kept:
+        part = kept.get(key)
+        if part is None:
             if len(kept) >= _MOST_KEPT:
                 kept.clear()
             try:
-                kept[key] = self._worked_out(lambda: make(estimate))
+                part = kept[key] = self._worked_out(lambda: make(estimate))
             except ValueError as error:
-                return render(request, "found.html", visitor, part={"wrong": str(error)})
-        return render(request, "found.html", visitor, part=kept[key])
+                part = {"wrong": self._wrong(error, estimate)}
+        return render(request, "found.html", visitor, part=part)
+
+    def _wrong(self, error: ValueError, estimate: Estimate) -> str:
+        listed = list(estimate.schema.attributes)
+        return unread_part(error, listed, found.example(listed))
 
     def _worked_out(self, work: Callable[[], Part]) -> Part:
         """Work in its turn; what is wrong with the question is a ``ValueError`` that the page shows."""
@@ -216,6 +232,12 @@ class AnalysisPages:
         ]
 
 
+def _told(estimate: Estimate) -> str:
+    """The end of an estimate's chain: what parts know it by, which would keep it in memory if they held it."""
+    assert estimate.provenance is not None
+    return estimate.provenance.links[-1]
+
+
 def margins_of(text: str) -> dict[str, dict[str, float]]:
     """Known shares from lines of a table: attribute, category, share or count."""
     if len(text) > _MOST_LETTERS:
@@ -235,6 +257,9 @@ def margins_of(text: str) -> dict[str, dict[str, float]]:
     return margins
 
 
-def lines_of(text: str) -> list[str]:
-    """Queries, a line each."""
-    return [line.strip() for line in text.splitlines() if line.strip()]
+def lines_of(text: str, most: int) -> list[str]:
+    """Queries, a line each; as many as the route of the same question takes."""
+    found = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(found) > most:
+        raise ValueError(f"expected at most {most} queries, got {len(found):,}")
+    return found

@@ -68,6 +68,28 @@ def points(change: float) -> str:
     return f"{'+' if rounded > 0 else '−' if rounded < 0 else ''}{abs(rounded):.1f}"
 
 
+def signed(change: float) -> str:
+    """A round change of a share at an axis, in percentage points."""
+    return f"{'+' if change > 0 else '−' if change < 0 else ''}{abs(round(100 * change, 6)):g}"
+
+
+def _round_reach(reach: float) -> float:
+    """A round change that is not below this one, and whose half is round as well."""
+    power = math.floor(math.log10(reach)) - 1
+    steps = (factor * 10.0**exponent for exponent in (power, power + 1) for factor in (2, 4, 10))
+    return next(step for step in (*steps, 10.0 ** (power + 2)) if step >= reach * (1 - 1e-9))
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names that fit; where their beginnings are alike, the ends are kept as well."""
+    cut = [short(name, _LONGEST) for name in names]
+    half = (_LONGEST - 1) // 2
+    return [
+        one if cut.count(one) == 1 or len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
+        for name, one in zip(names, cut, strict=True)
+    ]
+
+
 def _speaker(findings: Findings, width: float) -> Any:
     if findings.is_share:
         return lambda number: f"{round(100 * number, 1) + 0.0:.1f} %"
@@ -88,14 +110,14 @@ def _rows(names: Sequence[str], values: Floats, inner: Interval, outer: Interval
         """Where a number stands along the picture."""
         return _NAMES + wide * (number - low) / (high - low)
 
-    parts = []
+    parts, cut = list[str](), _distinct(names)
     for mark in marks:
         look = "zero" if mark == 0 and low < 0 else "grid"
         parts.append(f'<line class="{look}" x1="{at(mark):.1f}" x2="{at(mark):.1f}" y1="{TOP}" y2="{base}"/>')
         parts.append(_text(at(mark), base + 14, said(mark), "middle"))
-    for i, name in enumerate(names):
+    for i, name in enumerate(cut):
         y = TOP + (i + 0.5) * _ROW
-        parts.append(_text(_NAMES - 8, y + 3, short(name, _LONGEST), "end"))
+        parts.append(_text(_NAMES - 8, y + 3, name, "end"))
         for look, (least, most) in (("wide whisker", outer), ("whisker", inner)):
             x1, x2 = at(float(least[i])), at(float(most[i]))
             parts.append(f'<line class="{look}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y}" y2="{y}"/>')
@@ -134,7 +156,7 @@ def change_curve(a: Attribute, answers: Answers, words: Wording | None) -> Marku
     x = _places(a, answers.labels[a.name].tolist())
     own, together = answers.interval(LEVEL), answers.interval(LEVEL, simultaneous=True)
     reach = max(float(np.abs(np.stack(together)).max()), 1e-4)
-    top = _percent_marks(reach)[-1]
+    top = _round_reach(reach)
     parts = []
     for look, (low, high) in (("wide band", together), ("band", own)):
         upper, lower = (np.concatenate([[0.0], side, [0.0]]) for side in (high, low))
@@ -143,7 +165,7 @@ def change_curve(a: Attribute, answers: Answers, words: Wording | None) -> Marku
     zero = (TOP + HEIGHT - BOTTOM) / 2
     parts.append(f'<line class="zero" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{zero}" y2="{zero}"/>')
     marks = [
-        (place, points(change))
+        (place, signed(change))
         for place, change in ((0.0, top), (0.25, top / 2), (0.5, 0.0), (0.75, -top / 2), (1.0, -top))
     ]
     label = f"Change of the share of people up to each value of {a.name}, with 95 % bands"

@@ -3,38 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ahead_ldp.device.codes import Attribute
+from ahead_ldp.device.wording import Wording
 from ahead_ldp.estimates.slices import equal_blocks
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.units import borders, numbers_at, text
 
 _TICKS = 6
-_LETTERS = 44  # of the labels along an axis
+_LETTERS = 42  # of the labels along an axis
 _MOST_NAMED, _LONGEST = 8, 9  # categories with a name at an axis, and the letters of a name
+_LONGEST_OF_FEW, _ROOM_OF_FEW = 16, 1.35  # there are few gaps between few names
 _DAY_STEPS = (1, 7, 14)  # days; months and years come after these
 _CLOCK_STEPS = (1, 5, 15, 60, 300, 900, 3600, 7200, 10800, 21600, 43200, 86400)  # seconds
 
 
-def ticks(attribute: Attribute) -> list[tuple[float, str]]:
-    """Places along the codes, 0 to 1, and what stands there in the user's units; categories at their middle."""
+def ticks(attribute: Attribute, room: float = 1.0, words: Wording | None = None) -> list[tuple[float, str]]:
+    """Places along the codes, 0 to 1, and what stands there in the user's units; categories at their middle.
+
+    ``room`` is how much of a picture's usual width there is. Few categories have room for longer names.
+    """
     n = attribute.ordered_size
     if attribute.labels:
         codes = np.unique(np.linspace(0, n - 1, min(n, _MOST_NAMED)).astype(int))
-        return [((c + 0.5) / n, short(attribute.labels[c], _LONGEST)) for c in codes.tolist()]
+        names = words.choices if words is not None and words.choices else attribute.labels
+        most = min(max(_LONGEST, int(_ROOM_OF_FEW * _LETTERS * room / codes.size)), _LONGEST_OF_FEW)
+        return [((c + 0.5) / n, short(names[c], most)) for c in codes.tolist()]
     known = borders(attribute)
     low, high = float(known[0]), float(min(known[-1], attribute.hi))
     for count in (_TICKS, 4, 3, 2):  # long labels need room
         marks = _round_marks(attribute, low, high, count)
-        said = [text(attribute, x) for x in marks]
-        if len(marks) >= 2 and sum(map(len, said)) + 2 * len(said) <= _LETTERS:
+        said = _said(attribute, marks)
+        if len(marks) >= 2 and sum(map(len, said)) + 2 * len(said) <= _LETTERS * room:
             places = np.interp(marks, known, np.arange(known.size)) / n
             return list(zip(places.tolist(), said, strict=True))
     ends = numbers_at(attribute, np.array([0.0, n]))
     return [(0.0, text(attribute, ends[0])), (1.0, text(attribute, min(ends[1], attribute.hi)))]
+
+
+def _said(attribute: Attribute, marks: Sequence[float]) -> list[str]:
+    """What stands at marks; days that begin years are the years."""
+    said = [text(attribute, x) for x in marks]
+    years = attribute.kind == "date" and all(each.endswith("-01-01") for each in said)
+    return [each.removesuffix("-01-01") for each in said] if years else said
 
 
 def _round_marks(attribute: Attribute, low: float, high: float, most: int) -> list[float]:

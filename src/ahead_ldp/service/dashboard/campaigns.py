@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from ahead_ldp.service.campaigns.campaign import Terms
+from ahead_ldp.service.campaigns.entries import complaint, hours_of
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import drafts, qr
 from ahead_ldp.service.dashboard.duplicates import form_of
@@ -38,8 +39,14 @@ class CampaignPages:
         for row in sorted(self._service.store.campaigns(), key=lambda row: -row.created_at):
             progress = self._service.progress(row.digest)
             named = {"digest": row.digest, "title": self._record(row.digest)["title"], "at": row.created_at}
-            listed.append({**named, **{name: progress[name] for name in ("state", "wave", "reports")}})
-            listed[-1] |= {"notice": progress.get("notice", "") or progress["held"], "said": STATES[progress["state"]]}
+            people = self._people(row.digest, progress)
+            listed.append({**named, "people": people, **{name: progress[name] for name in ("state", "wave")}})
+            held = progress["held"]
+            listed[-1] |= {
+                "notice": progress.get("notice", ""),
+                "said": "on hold" if held else STATES[progress["state"]],
+            }
+            listed[-1] |= {"state": "held"} if held else {}
         return render(request, "campaigns.html", visitor, campaigns=listed)
 
     def _record(self, campaign: str) -> dict[str, Any]:
@@ -62,7 +69,9 @@ class CampaignPages:
             terms = drafts.terms_of(form)
             self._service.create(terms)
         except (ValueError, TypeError) as error:
-            return _form(request, visitor, drafts.given_fields(form), drafts.given_questions(form), str(error), 422)
+            return _form(
+                request, visitor, drafts.given_fields(form), drafts.given_questions(form), complaint(error), 422
+            )
         return RedirectResponse(f"/campaigns/{terms.digest}", 303)
 
     def overview(self, request: Request, visitor: Visitor) -> Response:
@@ -129,7 +138,7 @@ class CampaignPages:
             "release": lambda: service.release_wave(campaign, wave),
             "void_wave": lambda: service.void_wave(campaign, wave),
             "void_group": lambda: service.void_group(campaign, wave, form.get("group", "")),
-            "extend": lambda: service.extend(campaign, wave, 3600 * drafts.whole(form.get("hours", ""), "the hours")),
+            "extend": lambda: service.extend(campaign, wave, round(3600 * hours_of(form.get("hours", "")))),
             "finish": lambda: service.finish(campaign),
             "void": lambda: service.void(campaign),
         }

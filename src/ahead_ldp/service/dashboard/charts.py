@@ -7,8 +7,9 @@ page turns a drag into codes, and the server turns codes into the user's units.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -29,14 +30,15 @@ from ahead_ldp.service.rehearsal.people import Truth
 WIDTH, HEIGHT = 420, 210
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 18, 36
 _MOST_BANDS = 40  # strict intervals of a picture: each takes milliseconds
-_MOST_SIDE = 32  # cells of a heat map
 _READABLE = 0.75  # of an average bar, at most, is half an interval of bins that fit the error
 _FEWEST = 4  # bins of a picture
-_SHADES = 6  # of the colour scale
 _MOST_BARS = 30
 _MOST_BUCKETS_AS_BARS = 12
 _ROW = 19  # of a bar
-_LONGEST_BAR = 16  # letters of a name
+_LONGEST_BAR = 16  # letters of a name beside its bar; longer ones stand above
+_LONGEST_ABOVE, _ROW_ABOVE = 52, 34
+_LONGEST_TITLE, _LONGEST_UNIT = 44, 24  # letters of an axis' title
+_LETTER = 7.0  # width of a letter on a phone, where it is largest
 
 
 def has_bars(attribute: Attribute) -> bool:
@@ -115,18 +117,14 @@ def _per(a: Attribute, bins: Bins, words: Wording | None) -> str:
     """What a bar stands for, to go behind "share of people"."""
     if not bins.step or a.kind not in ("integer", "real"):
         return " per bar"
-    unit = f" {words.unit}" if words is not None and words.unit else ""
+    unit = f" {short(words.unit, _LONGEST_UNIT)}" if words is not None and words.unit else ""
     return f" per {text(a, bins.step) if a.kind == 'real' else f'{bins.step:,.0f}'}{unit}"
 
 
 def bin_rows(estimate: Estimate, a: Attribute, bins: Bins, truth: Truth | None = None) -> list[tuple[str, ...]]:
     """The bars as a table: what each stands for, its share, the interval, and the truth of a rehearsal."""
     low, high = bins.answers.interval(LEVEL)
-    known = borders(a)[bins.ends]
-    named = [
-        bucket_label(a, int(bins.ends[i])) if a.labels else f"{text(a, known[i])} to {end_of(a, float(known[i + 1]))}"
-        for i in range(known.size - 1)
-    ]
+    named = _named_bins(a, bins.ends, None)
     shares = [f"{100 * max(x, 0):.1f} %" for x in bins.answers.values.tolist()]
     spans = [f"{100 * lo:.1f} to {100 * hi:.1f} %" for lo, hi in zip(low.tolist(), high.tolist(), strict=True)]
     columns = [named, shares, spans]
@@ -135,18 +133,31 @@ def bin_rows(estimate: Estimate, a: Attribute, bins: Bins, truth: Truth | None =
     return list(zip(*columns, strict=True))
 
 
-def category_rows(estimate: Estimate, a: Attribute, words: Wording | None, truth: Truth) -> list[tuple[str, ...]]:
-    """The categories of a rehearsal as a table: each with its share, the interval, and the truth."""
+def category_rows(
+    estimate: Estimate, a: Attribute, words: Wording | None, truth: Truth | None = None
+) -> list[tuple[str, ...]]:
+    """The categories that have a bar, as a table: each with its share, the interval, and the truth of a rehearsal."""
     names = _names(a, words)
     shown = _shown(estimate, a)
     workload = _one_each(estimate, a, shown)
     answers = estimate.answer_jointly(workload)
     low, high = answers.interval(LEVEL)
-    found = zip(shown.tolist(), answers.values.tolist(), low, high, truth.shares(workload).tolist(), strict=True)
-    return [
-        (names[i], f"{100 * max(x, 0):.1f} %", f"{100 * lo:.1f} to {100 * hi:.1f} %", f"{100 * true:.1f} %")
-        for i, x, lo, hi, true in found
-    ]
+    shares = [f"{100 * max(x, 0):.1f} %" for x in answers.values.tolist()]
+    spans = [f"{100 * lo:.1f} to {100 * hi:.1f} %" for lo, hi in zip(low.tolist(), high.tolist(), strict=True)]
+    columns = [[names[i] for i in shown.tolist()], shares, spans]
+    if truth is not None:
+        columns.append([f"{100 * x:.1f} %" for x in truth.shares(workload).tolist()])
+    return list(zip(*columns, strict=True))
+
+
+def _named_bins(a: Attribute, ends: Ints, words: Wording | None) -> list[str]:
+    """What people read for each part of an attribute."""
+    if a.labels and ends.size == a.ordered_size + 1:
+        return _names(a, words)[: a.ordered_size]
+    if a.labels:
+        return [f"{a.labels[i]} to {a.labels[j - 1]}" for i, j in pairwise(ends.tolist())]
+    known = borders(a)[ends]
+    return [f"{text(a, known[i])} to {end_of(a, float(known[i + 1]))}" for i in range(known.size - 1)]
 
 
 def cumulative(
@@ -196,81 +207,15 @@ def decomposition(estimate: Estimate, attribute: Attribute, waves: Sequence[Sequ
     return _chart(attribute, f"Cells of {attribute.name} asked about, round by round", parts, [], up="round")
 
 
-def pair_bins(pair: Sequence[Attribute], most: int = _MOST_SIDE) -> list[tuple[Ints, float]]:
-    """Round bins of both attributes of a joint picture."""
-    return [round_bins(a, most) if a.ordered_size > 2 else (blocks(a.ordered_size, most), 0.0) for a in pair]
-
-
-def heat_map(estimate: Estimate, pair: Sequence[Attribute], wording: Mapping[str, Wording]) -> Markup:
-    """How densely people lie in each box of two attributes, with a colour scale; drag a box to ask about it."""
-    across, down = pair
-    found = pair_bins(pair)
-    ends = [e for e, _ in found]
-    columns, rows = (e.size - 1 for e in ends)
-    shares = estimate.answer(boxes_of(estimate, pair, ends), errors=False).values.reshape(columns, rows)
-    wide = [np.ones(e.size - 1) if a.labels else widths(a, e) for a, e in zip(pair, ends, strict=True)]
-    steps = [step or float(np.median(w)) for (_, step), w in zip(found, wide, strict=True)]
-    grid = np.maximum(shares, 0.0) / np.outer(wide[0] / steps[0], wide[1] / steps[1])  # as dense as a box of full size
-    most = float(grid.max()) or 1.0
-    marks = [(1 - place, label) for place, label in ticks(down)]
-    left = max(LEFT, 26 + 5.5 * max(len(label) for _, label in marks))
-    side = WIDTH - left - RIGHT
-    x, y = (side * e / e[-1] for e in ends)
-    parts = []
-    for i in range(columns):
-        for j in range(rows):
-            shade = float(grid[i, j]) / most
-            if shade < 0.004:
-                continue
-            size = f'width="{x[i + 1] - x[i]:.2f}" height="{y[j + 1] - y[j]:.2f}"'
-            place = f'x="{left + x[i]:.2f}" y="{TOP + side - y[j + 1]:.2f}"'
-            parts.append(f'<rect class="cell" {place} {size} fill-opacity="{shade:.3f}"/>')
-    parts += _scale(left, side + TOP + BOTTOM, side, most)
-    return _chart(
-        across,
-        f"Share of people by {across.name} and {down.name}",
-        parts,
-        marks,
-        down=down,
-        height=side + TOP + BOTTOM,
-        left=left,
-        below=30.0,
-        words=wording.get(across.name),
-        up=_title(down, wording.get(down.name)),
-    )
-
-
-def _scale(left: float, top: float, wide: float, most: float) -> list[str]:
-    """The colour scale below a joint picture: from nobody to the fullest box."""
-    parts = []
-    for i in range(_SHADES):
-        x = left + 0.4 * wide * i / _SHADES
-        shade = (i + 0.5) / _SHADES
-        size = f'width="{0.4 * wide / _SHADES:.1f}" height="8"'
-        parts.append(f'<rect class="cell" x="{x:.1f}" y="{top + 2:.1f}" {size} fill-opacity="{shade:.2f}"/>')
-    parts.append(f'<rect class="frame" x="{left}" y="{top + 2:.1f}" width="{0.4 * wide:.1f}" height="8"/>')
-    parts.append(_text(left, top + 22, "0 %", "start"))
-    parts.append(_text(left + 0.4 * wide, top + 22, f"{100 * most:.2g} % of people in a box", "start"))
-    return parts
-
-
-def boxes_of(estimate: Estimate, pair: Sequence[Attribute], ends: Sequence[Ints]) -> Workload:
-    """One query for each box of two attributes, between borders of codes; the second attribute's fastest."""
-    schema = estimate.schema
-    index = np.indices([e.size - 1 for e in ends]).reshape(2, -1)
-    boxes = np.zeros((index.shape[1], len(schema.sizes), 2))
-    boxes[..., 1] = schema.sizes
-    for a, e, at in zip(pair, ends, index, strict=True):
-        boxes[:, schema.index(a.name)] = np.stack([e[at], e[at + 1]], axis=1)
-    return Workload(schema.sizes, boxes, np.arange(len(boxes)), len(boxes))
-
-
 # Parts.
 
 
 def _title(a: Attribute, words: Wording | None) -> str:
     """The title of an axis: what it is, and in which unit."""
-    return f"{short(a.name, 30)} ({words.unit})" if words is not None and words.unit else short(a.name, 40)
+    if words is None or not words.unit:
+        return short(a.name, _LONGEST_TITLE)
+    unit = short(words.unit, _LONGEST_UNIT)
+    return f"{short(a.name, _LONGEST_TITLE - len(unit) - len(' ()'))} ({unit})"
 
 
 def _chart(
@@ -281,27 +226,30 @@ def _chart(
     down: Attribute | None = None,
     height: float = HEIGHT,
     left: float = LEFT,
+    right: float = RIGHT,
+    top: float = TOP,
     below: float = 0.0,
     words: Wording | None = None,
     up: str = "",
 ) -> Markup:
-    base, side = height - BOTTOM, height - TOP - BOTTOM
-    axes = [f'<line class="axis" x1="{left}" y1="{base}" x2="{WIDTH - RIGHT}" y2="{base}"/>']
+    base, side, end = height - BOTTOM, height - top - BOTTOM, WIDTH - right
+    axes = [f'<line class="axis" x1="{left}" y1="{base}" x2="{end}" y2="{base}"/>']
     for place, said in marks:
-        y = TOP + side * place
-        axes.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
+        y = top + side * place
+        axes.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{end}" y2="{y:.1f}"/>')
         axes.append(_text(left - 6, y + 3, said, "end"))
-    for place, said in ticks(attribute):
-        x = left + (WIDTH - left - RIGHT) * place
-        anchor = "start" if place < 0.02 else "end" if place > 0.98 else "middle"
+    for place, said in ticks(attribute, (end - left) / (WIDTH - LEFT - RIGHT), words):
+        x = left + (end - left) * place
+        half = _LETTER * len(said) / 2
+        anchor = "start" if x < half else "end" if x + half > WIDTH else "middle"
         axes.append(f'<line class="axis" x1="{x:.1f}" y1="{base}" x2="{x:.1f}" y2="{base + 4}"/>')
         axes.append(_text(x, base + 14, said, anchor))
-    axes.append(_text(left + (WIDTH - left - RIGHT) / 2, base + 29, _title(attribute, words), "middle", "title"))
+    axes.append(_text(left + (end - left) / 2, base + 29, _title(attribute, words), "middle", "title"))
     axes.append(_text(4, 9, up, "start", "title"))
     asked = f'data-attribute="{escape(attribute.name)}" data-codes="{attribute.ordered_size}"'
     if down is not None:
         asked += f' data-down="{escape(down.name)}" data-down-codes="{down.ordered_size}"'
-    frame = f'data-left="{left}" data-right="{WIDTH - RIGHT}" data-top="{TOP}" data-bottom="{base:g}"'
+    frame = f'data-left="{left}" data-right="{end:g}" data-top="{top:g}" data-bottom="{base:g}"'
     box = f'viewBox="0 0 {WIDTH} {height + below:g}"'
     head = f'<svg class="chart" {box} role="img" aria-label="{escape(label)}" {asked} {frame}>'
     return Markup(head + "".join(axes) + "".join(parts) + "</svg>")
@@ -337,12 +285,18 @@ def _bars(estimate: Estimate, attribute: Attribute, words: Wording | None = None
     bands = _bands(answers, values.size)  # those that are shown were picked among all
     top = max(float(values[shown].max()), *(float(high.max()) for _, (_, high) in bands)) or 1.0
     top = top if true is None else max(top, float(true.max()))
-    left, wide, parts = 100, WIDTH - 100 - RIGHT - 48, []
     names = _names(attribute, words)
+    above = any(len(names[int(i)]) > _LONGEST_BAR for i in shown)
+    left, start, tall = (4, 8, _ROW_ABOVE) if above else (100, TOP, _ROW)
+    wide, parts = WIDTH - left - RIGHT - 48, list[str]()
     for row, i in enumerate(shown):
-        y, value = TOP + row * _ROW, float(values[i])
+        y, value = start + row * tall, float(values[i])
         long = wide * max(value, 0.0) / top
-        parts.append(_text(left - 6, y + 12, short(names[int(i)], _LONGEST_BAR), "end"))
+        if above:
+            parts.append(_text(left, y + 12, short(names[int(i)], _LONGEST_ABOVE), "start"))
+            y += tall - _ROW
+        else:
+            parts.append(_text(left - 6, y + 12, names[int(i)], "end"))
         parts.append(f'<rect class="bar" x="{left}" y="{y + 2}" width="{long:.1f}" height="{_ROW - 6}"/>')
         for name, sides in bands:
             ends = [left + wide * float(side[row]) / top for side in sides]
@@ -353,7 +307,7 @@ def _bars(estimate: Estimate, attribute: Attribute, words: Wording | None = None
             x = f"{left + wide * float(true[row]) / top:.1f}"
             parts.append(f'<line class="truth" x1="{x}" x2="{x}" y1="{y + 1}" y2="{y + _ROW - 3}"/>')
         parts.append(_text(WIDTH - RIGHT, y + 12, f"{round(100 * value, 1) + 0.0:.1f} %", "end"))
-    height = TOP + shown.size * _ROW + 6
+    height = start + shown.size * tall + 6
     if shown.size < values.size:
         parts.append(_text(left, height + 10, f"the {shown.size} largest of {values.size}", "start"))
         height += 16

@@ -11,7 +11,7 @@ from ahead_ldp.schema.queries import parse_query
 from ahead_ldp.service.dashboard.summaries import LEVEL
 from ahead_ldp.service.rehearsal.people import Truth
 
-_VERSUS = re.compile(r"\s+(?:vs\.?|versus)\s+", re.IGNORECASE)
+_VERSUS = re.compile(r"\s(?:vs\.?|versus)\s", re.IGNORECASE)  # one space: several would be looked at again from each
 
 
 def sides(text: str) -> tuple[str, str] | None:
@@ -19,8 +19,8 @@ def sides(text: str) -> tuple[str, str] | None:
     try:
         parse_query(text)
     except ValueError:
-        found = _VERSUS.split(text.strip())
-        return (found[0], found[1]) if len(found) == 2 else None
+        found = [side.strip() for side in _VERSUS.split(text)]
+        return (found[0], found[1]) if len(found) == 2 and all(found) else None
     return None
 
 

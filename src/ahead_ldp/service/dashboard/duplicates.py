@@ -10,7 +10,7 @@ from typing import Any
 from ahead_ldp.device.canonical import Record
 from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.campaigns.survey import attribute_text
-from ahead_ldp.service.dashboard.drafts import FIELDS, QUESTION
+from ahead_ldp.service.dashboard.drafts import FIELDS, QUESTION, question_of
 
 _CLOSE = {"reports": "enough", "deadline": "time", "both": "both", "manual": "me"}
 _KINDS = {"integer": "whole", "real": "number", "date": "day", "ordered": "scale", "nominal": "choice"}
@@ -50,16 +50,23 @@ def _question(attribute: Record, words: Mapping[str, Any]) -> dict[str, str]:
     asked = {**QUESTION, "name": attribute["name"], "kind": kind or "", "question": attribute["name"]}
     asked |= {key: str(words[key]) for key in ("question", "unit", "example", "help", "outside") if key in words}
     asked["optional"] = "1" if attribute["missing"] == "cell" else ""
+    ways: list[dict[str, str]] = []
     if kind in ("scale", "choice"):
-        asked["choices"] = "\n".join(attribute["labels"])
+        ways = [{"choices": "\n".join(attribute["labels"])}]
     elif kind is not None:
-        asked |= _range(attribute)
-    kept: dict[str, Any] = {key: text for key, text in asked.items() if text and key != "choices"}
-    kept |= {"choices": attribute["labels"]} if "labels" in attribute else {}
-    kept |= {"optional": True} if asked["optional"] else {}
-    if kind is None or as_schema(attribute_text(kept)).record()["attributes"][0] != attribute:
-        raise ValueError(f"the question about {attribute['name']} does not fit into the form: use the record as a file")
-    return asked
+        ways = [_range(attribute), _borders(attribute)]
+    for way in ways:
+        if _means(asked | way, attribute):
+            return asked | way
+    raise ValueError(f"the question about {attribute['name']} does not fit into the form: use the record as a file")
+
+
+def _means(asked: Mapping[str, str], attribute: Record) -> bool:
+    """Whether a question of the form asks about this attribute."""
+    try:
+        return bool(as_schema(attribute_text(question_of(asked))).record()["attributes"][0] == attribute)
+    except ValueError:
+        return False
 
 
 def _range(attribute: Record) -> dict[str, str]:
@@ -73,6 +80,14 @@ def _range(attribute: Record) -> dict[str, str]:
     else:
         step = Decimal(1) if attribute["kind"] == "integer" else Decimal(high) - Decimal(low)
     return {"from": low, "to": high, "step": _plain(step)}
+
+
+def _borders(attribute: Record) -> dict[str, str]:
+    """Borders of its own, where steps are not all alike."""
+    ends = [attribute["lo"], *(attribute["edges"] or ()), attribute["hi"]]
+    days = attribute["kind"] == "date"
+    said = [str(_FIRST_DAY + dt.timedelta(days=int(x))) if days else _plain(x) for x in ends]
+    return {"borders": ", ".join(said), "from": "", "to": "", "step": ""}
 
 
 def _plain(number: object) -> str:

@@ -19,9 +19,10 @@ from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.units import borders
 from ahead_ldp.schema.units import text as spoken_text
 from ahead_ldp.service.campaigns.problems import Problem
-from ahead_ldp.service.dashboard.charts import boxes_of, pair_bins
+from ahead_ldp.service.dashboard.joint_charts import boxes_of, pair_bins
 
 _MOST_ROWS = 256  # of a table: each has a strict interval, which takes milliseconds
+_FORMULA = tuple("=+-@＝＋－＠\t\r\n")  # wide letters too: some spreadsheets read them alike
 _MOST_SIDE = 16  # bins of each of two attributes
 KINDS = {
     "csv": "text/csv",
@@ -29,6 +30,7 @@ KINDS = {
     "svg": "image/svg+xml",
     "png": "image/png",
 }
+REPORTS = {"html": "text/html", "pdf": "application/pdf"}
 
 
 def disposition(names: Sequence[str], form: str) -> str:
@@ -41,11 +43,14 @@ def made(estimate: Estimate, names: Sequence[str], form: str, campaign: Campaign
     """The file and its kind."""
     if form not in KINDS:
         raise Problem("invalid_request")
-    if form in ("svg", "png"):
-        return _picture(estimate, names, form, campaign), KINDS[form]
-    attributes = [estimate.schema.attributes[estimate.schema.index(name)] for name in names]
-    columns = _one(estimate, attributes[0]) if len(names) == 1 else _two(estimate, attributes)
-    return (_parquet if form == "parquet" else _csv)(columns), KINDS[form]
+    try:
+        if form in ("svg", "png"):
+            return _picture(estimate, names, form, campaign), KINDS[form]
+        attributes = [estimate.schema.attributes[estimate.schema.index(name)] for name in names]
+        columns = _one(estimate, attributes[0]) if len(names) == 1 else _two(estimate, attributes)
+        return (_parquet if form == "parquet" else _csv)(columns), KINDS[form]
+    except ImportError as error:
+        raise Problem("not_installed", str(error)) from None
 
 
 def _one(estimate: Estimate, a: Attribute) -> dict[str, list[Any]]:
@@ -103,12 +108,15 @@ def _csv(columns: dict[str, list[Any]]) -> bytes:
 
 def _harmless(cell: Any) -> Any:
     """A text that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") else cell
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def _parquet(columns: dict[str, list[Any]]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ImportError("a Parquet file needs PyArrow: pip install 'ahead-ldp[batch]'") from None
 
     target = io.BytesIO()
     pq.write_table(pa.table({name: pa.array(column) for name, column in columns.items()}), target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,10 +12,12 @@ import numpy as np
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.device.wording import Wording
 from ahead_ldp.estimates.analysis.describing import SAID, described, has_total, related
+from ahead_ldp.estimates.analysis.differences import ChangeTest, Difference
 from ahead_ldp.estimates.analysis.series import Series
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.findings import Findings
+from ahead_ldp.estimates.slices import proper
 from ahead_ldp.schema.queries import Query
 from ahead_ldp.service.dashboard.analysis_charts import (
     both_curves,
@@ -113,13 +116,18 @@ def numbers(estimate: Estimate, name: str, words: Words) -> Part:
     rows = [[SAID[key].capitalize(), value(f, 0), between(f, 0)] for key, f in found.items()]
     made = {"caption": f"How {name} is spread", "head": ["What", "Estimate", "95 % interval"], "rows": rows, "names": 1}
     mode = estimate.mode(name)
-    region = [str(bin) for bin in mode.bins[mode.region(LEVEL)].tolist()]
+    region = [_spoken(str(bin)) for bin in mode.bins[mode.region(LEVEL)].tolist()]
     often = (
         f"The most frequent range is, for all that can be told, {_listed(region)}."
         if len(region) < len(mode.bins)
         else ""
     )
     return {"tables": [made], "sentences": [often] if often else [], "notes": _notes(*found.values())}
+
+
+def _spoken(bin: str) -> str:
+    """A range of whole numbers as people say it."""
+    return re.sub(r"(?<=[\dk])\.\.(?=[\d−-])", " to ", bin)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -155,17 +163,20 @@ def pair(estimate: Estimate, first: str, second: str, words: Words) -> Part:
     return {"tables": [made], "notes": _notes(*found.values())}
 
 
-def alike(before: Estimate, after: Estimate) -> list[str]:
-    """Attributes of one name and kind in both estimates."""
-    kinds = {a.name: a.kind for a in before.schema.attributes}
-    return [a.name for a in after.schema.attributes if kinds.get(a.name) == a.kind]
+def _verdict(test: ChangeTest, a: Attribute, words: Wording | None) -> str:
+    """Whether an attribute changed, and where that shows."""
+    if not test.rejected:
+        return f"Whether {a.name} changed cannot be told."
+    unit = f" {words.unit}" if words is not None and words.unit else ""
+    where = "with" if a.labels else "at or below"
+    return f"{a.name} changed, with 95 % confidence: another share of people is {where} {test.named}{unit}."
 
 
-def change(made: Any, name: str, words: Words) -> Part:
+def change(made: Difference, name: str, words: Words) -> Part:
     """What changed about one attribute: the verdict, both curves, and what moved."""
     a, test = made.second._attribute(name, ordered=False), made.test(name, LEVEL)
     answers = test.answers
-    lead = test.text()
+    lead = _verdict(test, a, words.get(name))
     if a.labels:
         shares = [e.histogram(name, errors=False) for e in (made.first, made.second)]
         label = f"Change of the share of each category of {name}, in percentage points"
@@ -206,12 +217,12 @@ def _categories(answers: Answers, name: str, shares: Sequence[Answers]) -> Part:
     return _changed(name, "share before", "share now", rows, "Categories")
 
 
-def _bins(made: Any, name: str) -> Part:
+def _bins(made: Difference, name: str) -> Part:
     """The share of people in some ranges, before and now."""
     answers = made.histogram(name, 6)
     low, high = answers.interval(LEVEL)
     rows = [
-        [str(label), points(change), f"{points(least)} to {points(most)}"]
+        [_spoken(str(label)), points(change), f"{points(least)} to {points(most)}"]
         for label, change, least, most in zip(answers.labels[name].tolist(), answers.values, low, high, strict=True)
     ]
     head = [name, "Change of the share, in points", "95 % interval"]
@@ -223,7 +234,7 @@ def _changed(name: str, before: str, now: str, rows: list[list[str]], caption: s
     return {"caption": caption, "head": head, "rows": rows, "names": 1}
 
 
-def _numbers(made: Any, name: str) -> Part:
+def _numbers(made: Difference, name: str) -> Part:
     """Changes of the mean and the quartiles."""
     mean, quartiles = made.mean(name), made.quantiles(name)
     rows = [["mean", value(mean, 0), between(mean, 0)]]
@@ -232,20 +243,22 @@ def _numbers(made: Any, name: str) -> Part:
     return {"caption": "By how much it rose", "head": [name, "Change", "95 % interval"], "rows": rows, "names": 1}
 
 
-def asked_change(made: Any, query: str) -> Part:
+def asked_change(made: Difference, query: str) -> Part:
     """By how much the share of a query changed."""
     answers = made.ask(query)
     (low,), (high,) = answers.interval(LEVEL)
     changed = "It changed." if low > 0 or high < 0 else "Whether it changed cannot be told."
     moved = f"{points(answers.values[0])} points ({points(low)} to {points(high)})"
-    lead = f"The share of people with {query} moved by {moved}."
+    lead = f"The share of people with {query} moved by an estimated {moved}."
     return {"lead": lead, "sentences": [changed], "notes": _notes(answers)}
 
 
 def groups(estimate: Estimate, asked: Mapping[str, str], words: Words) -> Part:
     """A number in every group of people: a caterpillar plot, a table, and two groups compared."""
     del words
-    bins = int(asked["bins"]) if asked["bins"].isdecimal() else None
+    if asked["bins"] and not asked["bins"].isdecimal():
+        raise ValueError(f"expected a number of ranges, got {asked['bins']!r}")
+    bins = int(asked["bins"]) if asked["bins"] else None
     parts = estimate.by(asked["by"], bins)
     made, what = _asked_of_groups(parts, asked)
     label = f"{what}, for every group of {asked['by']}, with 95 % intervals"
@@ -277,7 +290,7 @@ def own_margins(estimate: Estimate) -> str:
     """The estimate's own shares of the first attribute with few categories, as a list of margins to change."""
     for a in estimate.schema.attributes:
         if a.labels and len(a.labels) <= 20 and a.missing != "cell":
-            shares = np.maximum(estimate.histogram(a.name, errors=False).values, 0.0)
+            shares = proper(estimate.histogram(a.name, errors=False).values)
             return "\n".join(
                 f"{_cell(a.name)},{_cell(label)},{share:.3f}" for label, share in zip(a.labels, shares, strict=True)
             )

@@ -19,6 +19,7 @@ COOKIE = "ahead_session"
 _SECURE = f"__Host-{COOKIE}"  # browsers keep a cookie of this name only if it is secure and of this host alone
 _LARGEST_FORM = 1 << 16
 _MOST_FIELDS = 300
+_FOREIGN = "the form was sent from another page, or somebody signed in since: load the page again"
 
 
 Page = Callable[[Request, Visitor], Response]  # runs in a thread: it may ask the store
@@ -36,14 +37,14 @@ def guarded(
         if visitor is None:
             return RedirectResponse("/login", 303)
         if operator and not visitor.operator:
-            raise Problem("forbidden")
+            raise Problem("forbidden", "whoever signed in here may look at results, and cannot change anything")
         if form:
             if not same_origin(request):
-                raise Problem("forbidden")
+                raise Problem("forbidden", _FOREIGN)
             request.state.form = await read_form(request)
             sent = request.state.form.get("csrf", request.headers.get("x-csrf", ""))
             if not hmac.compare_digest(sent.encode(), visitor.csrf.encode()):
-                raise Problem("forbidden")
+                raise Problem("forbidden", _FOREIGN)
         response = await run_in_threadpool(page, request, visitor)
         if visitor.renewed is not None and COOKIE not in response.headers.get("set-cookie", ""):
             keep(request, response, visitor.renewed)

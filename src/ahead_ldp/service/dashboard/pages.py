@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from ahead_ldp.service.campaigns.entries import Unclear
 from ahead_ldp.service.campaigns.problems import KINDS, Problem
 from ahead_ldp.service.dashboard.analyses import AnalysisPages
 from ahead_ldp.service.dashboard.campaigns import CampaignPages
@@ -167,9 +168,14 @@ def _logout(request: Request, visitor: Visitor) -> Response:
 
 async def _problem(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, Problem)
-    title = KINDS[problem.kind][1]
-    message = f"{title}: {problem.detail}." if problem.detail else f"{title}."
-    return render(request, "error.html", status=problem.status, message=message)
+    message, detail = _WORDS.get(problem.kind, KINDS[problem.kind][1]), problem.detail or ""
+    if detail and not detail.endswith("."):
+        detail = f"{detail[:1].upper()}{detail[1:]}."
+    return render(request, "error.html", status=problem.status, message=f"{message}.", detail=detail)
+
+
+async def _unclear(request: Request, error: Exception) -> Response:
+    return render(request, "error.html", status=422, message="Please look at this again.", detail=str(error))
 
 
 async def _say(status: int, message: str, request: Request, error: Exception) -> Response:
@@ -177,8 +183,16 @@ async def _say(status: int, message: str, request: Request, error: Exception) ->
     return render(request, "error.html", status=status, message=message)
 
 
+_WORDS = {  # for people with a page before them; programs read the titles of KINDS
+    "not_found": "This page is not here",
+    "forbidden": "This is not allowed",
+    "wrong_state": "This cannot be done now",
+    "invalid_request": "This could not be understood",
+    "no_results": "There are no results yet",
+}
 _HANDLERS: dict[Any, Any] = {
     Problem: _problem,
+    Unclear: _unclear,
     NotFound: partial(_say, 404, "There is no such campaign."),
     StoreUnavailable: partial(_say, 503, "The store cannot be reached. Please try again."),
     404: partial(_say, 404, "There is nothing here."),

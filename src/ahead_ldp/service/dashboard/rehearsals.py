@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from ahead_ldp.service.campaigns.campaign import Terms
+from ahead_ldp.service.campaigns.entries import complaint
 from ahead_ldp.service.campaigns.logs import LOGGER
 from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.campaigns.problems import Problem
@@ -99,14 +100,15 @@ class RehearsalPages:
         try:
             return self._begun(self._service.directory.terms(request.path_params["campaign"]))
         except ValueError as error:
-            raise Problem("wrong_state", str(error)) from None
+            raise Problem("wrong_state", complaint(error)) from None
 
     def begin_form(self, request: Request, visitor: Visitor) -> Response:
         """Rehearse what stands in the form of a new campaign, without keeping it."""
         try:
             return self._begun(drafts.terms_of(request.state.form))
         except (ValueError, TypeError) as error:
-            return render(request, "error.html", visitor, 422, message=f"This cannot be rehearsed: {error}")
+            said = complaint(error)
+            return render(request, "error.html", visitor, 422, message="This cannot be tried yet.", detail=said)
 
     def _begun(self, terms: Terms) -> Response:
         if self._service is None or self._service.stage is None:

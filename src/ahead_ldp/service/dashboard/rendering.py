@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.templating import Jinja2Templates
@@ -27,7 +29,13 @@ def _bound(number: object, kind: str) -> str:
     return str(spoken(kind, int(str(number))))
 
 
+def _unbroken(said: str) -> Markup:
+    """A sentence in which no line ends inside a day, or between a number and its percent sign."""
+    return Markup(re.sub(r"[\d.,]+ %|\d{4}-\d\d-\d\d", r'<span class="unbroken">\g<0></span>', str(escape(said))))
+
+
 TEMPLATES.env.filters["bound"] = _bound
+TEMPLATES.env.filters["unbroken"] = _unbroken
 
 
 def render(request: Request, name: str, visitor: Visitor | None = None, status: int = 200, **shown: Any) -> Response:

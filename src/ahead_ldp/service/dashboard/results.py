@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,26 +17,46 @@ from ahead_ldp.device.codes import Attribute
 from ahead_ldp.device.wording import Wording
 from ahead_ldp.estimates.answers import percent
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.plots.report import report_page
 from ahead_ldp.protocol.mechanism import Question
-from ahead_ldp.schema.queries import Either, Query, parse_query
+from ahead_ldp.schema.queries import Beyond, Either, Query, parse_query
 from ahead_ldp.schema.units import borders
+from ahead_ldp.service.campaigns.analyses import headings, written
 from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
-from ahead_ldp.service.dashboard import charts, comparisons, files, summaries
+from ahead_ldp.service.dashboard import charts, comparisons, files, joint_charts, summaries
 from ahead_ldp.service.dashboard.rendering import render
+from ahead_ldp.service.dashboard.unread import unread
 from ahead_ldp.service.rehearsal.people import Truth
 from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
 from ahead_ldp.service.server.sessions import Visitor
 
 _SHOWN_AT_ONCE = 2  # attributes with their pictures; those of the others are made when they are looked at
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+_MOST_KEPT = 256  # pieces and files of one estimate; a link for others may be followed by anybody
 _MOST_STRIPS = 8  # attributes whose cells are shown round by round
 _PLACES = 2048  # along a picture that a pointer tells apart
 _MOST_CHOICES = 10**13  # beyond it the level of one interval among them is 1 in floating point
 
-PICKED_NOTE = "Picked by looking: the interval is simultaneous, it holds for all ranges that could have been dragged."
+T = TypeVar("T")
+
+PICKED_NOTE = "Picked by looking: the interval is wider, so that it holds for all ranges that could have been dragged."
+
+
+_COMPARED = {
+    "raw_sum": "how much noise the answers have",
+    "ones_histogram": "how much is marked in an answer",
+    "pairs_largest": "what is marked together most",
+    "pairs_together": "what is marked together",
+    "below_zero_lowest": "the part with the fewest answers",
+    "below_zero_together": "parts with too few answers",
+    "rows": "what devices chose by chance",
+    "coefficients": "what devices chose by chance",
+    "hash_values": "what devices made of it",
+    "fit": "the answers as a whole",
+    "group_balance": "how people spread over the groups",
+    "joint_fit": "whether groups agree",
+}
 
 
 class ResultPages:
@@ -45,7 +65,8 @@ class ResultPages:
     def __init__(self, service: Campaigns, truth: Truth | None = None) -> None:
         """All of them ask the same service; those of a rehearsal show the truth beside every answer."""
         self._service, self._truth = service, truth
-        self._pieces: WeakKeyDictionary[Estimate, dict[tuple[str, str], Any]] = WeakKeyDictionary()
+        self._lock = Lock()
+        self._pieces: WeakKeyDictionary[Estimate, dict[tuple[str, ...], Any]] = WeakKeyDictionary()
 
     def page(self, request: Request, visitor: Visitor | None, campaign: str = "", base: str = "") -> Response:
         """Everything at a glance."""
@@ -80,7 +101,9 @@ class ResultPages:
             "stored": "" if session.mechanism.computes else STORED_NOTE,
             "attributes": [self._attribute(campaign, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
             "others": [a.name for a in listed[_SHOWN_AT_ONCE:]],
-            "heat": charts.heat_map(estimate, pair, terms.campaign.wording) if pair else None,
+            "heat": joint_charts.heat_map(estimate, pair, terms.campaign.wording) if pair else None,
+            "has_table": bool(pair) and joint_charts.has_joint_table(pair),
+            "table": self._kept(estimate).get((pair[0].name, f"with {pair[1].name}")) if pair else None,
             "names": [a.name for a in listed if a.ordered_size > 1],
             "pair": [a.name for a in pair],
         }
@@ -98,8 +121,10 @@ class ResultPages:
             estimate = self._estimate(campaign)
             bound = manipulation(asked, service.directory.terms(campaign).campaign.tier)
             for i, a in enumerate(estimate.schema.attributes[:_MOST_STRIPS]):
-                cells = asked_cells(asked, i) if "cumulative" in _pieces(a) else []
-                strips += [(a.name, charts.decomposition(estimate, a, cells))] if cells else []
+                cells = asked_cells(asked, i) if _ordered(a) else []
+                strips += (
+                    [(a.name, charts.decomposition(estimate, a, cells), [len(c) + 1 for c in cells])] if cells else []
+                )
         except Problem as problem:
             if problem.kind != "no_results":
                 raise
@@ -113,22 +138,54 @@ class ResultPages:
         if name not in estimate.schema.names:
             raise Problem("not_found")
         attribute = estimate.schema.attributes[estimate.schema.index(name)]
+        if "with" in request.query_params:
+            return self._joint(request, visitor, campaign, estimate, attribute)
         if piece is not None:
             if piece not in (*_pieces(attribute), "fine"):
                 raise Problem("not_found")
-            kept, words = self._kept(estimate), self._service.directory.terms(campaign).campaign.wording.get(name)
-            kept[name, piece] = kept.get((name, piece)) or _PIECES[piece](estimate, attribute, words, self._truth)
+            words = self._service.directory.terms(campaign).campaign.wording.get(name)
+            made = self._made(estimate, (name, piece), lambda: _PIECES[piece](estimate, attribute, words, self._truth))
         shown = self._attribute(campaign, estimate, attribute)
-        if piece == "fine":
-            shown["pieces"]["distribution"] = self._kept(estimate)[name, piece]
         only = "distribution" if piece == "fine" else piece
+        if only is not None:
+            shown["pieces"][only] = made
         base = base or f"/campaigns/{campaign}"
         about: dict[str, Any] = {"a": shown, "only": only, "rehearsal": self._truth}
         return render(request, "attribute.html", visitor, campaign=campaign, base=base, **about)
 
-    def _kept(self, estimate: Estimate) -> dict[tuple[str, str], Any]:
+    def _joint(
+        self, request: Request, visitor: Visitor | None, campaign: str, estimate: Estimate, first: Attribute
+    ) -> Response:
+        """The table of two attributes together."""
+        name = request.query_params["with"]
+        if name not in estimate.schema.names or name == first.name:
+            raise Problem("not_found")
+        pair = [first, estimate.schema.attributes[estimate.schema.index(name)]]
+        if not joint_charts.has_joint_table(pair):
+            raise Problem("not_found")
+        wording, key = self._service.directory.terms(campaign).campaign.wording, (first.name, f"with {name}")
+        table = self._made(estimate, key, lambda: joint_charts.joint_rows(estimate, pair, wording, self._truth))
+        shown: dict[str, Any] = {"pair": [a.name for a in pair], "table": table}
+        return render(request, "joint.html", visitor, campaign=campaign, rehearsal=self._truth, **shown)
+
+    def _kept(self, estimate: Estimate) -> dict[tuple[str, ...], Any]:
         """Pieces that were made from an estimate, by the attribute's name and their own."""
         return self._pieces.setdefault(estimate, {})
+
+    def _made(self, estimate: Estimate, key: tuple[str, ...], make: Callable[[], T]) -> T:
+        """A piece or a file of an estimate, made once and in its turn; of too many the first made goes.
+
+        It takes up to seconds of a processor, and a shared link may be followed by many.
+        """
+        kept = self._kept(estimate)
+        if (known := kept.get(key)) is not None:
+            return cast("T", known)
+        made = self._service.worked_out(lambda: cast("T", kept[key]) if key in kept else make())
+        with self._lock:
+            kept[key] = made
+            for oldest in list(kept)[:-_MOST_KEPT]:
+                del kept[oldest]
+        return made
 
     def _attribute(self, campaign: str, estimate: Estimate, a: Attribute) -> dict[str, Any]:
         """What is shown of an attribute. A piece that is not made yet is None: the page asks for it by itself."""
@@ -136,8 +193,9 @@ class ResultPages:
         return {
             "name": a.name,
             "question": a.name if words is None else words.question,
+            "unit": "" if words is None else words.unit,
             "bars": charts.has_bars(a),
-            "example": str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))})),
+            "example": _example(a),
             "everyday": _everyday(a),
             "pieces": {piece: kept.get((a.name, piece)) for piece in _pieces(a)},
         }
@@ -153,7 +211,9 @@ class ResultPages:
         try:
             return JSONResponse(self._answer(campaign, form))
         except ValueError as error:
-            return JSONResponse({"wrong": str(error)}, 422)
+            listed = self._estimate(campaign).schema.attributes
+            examples = [example for a in listed[:2] for example in (_everyday(a), _example(a))]
+            return JSONResponse({"wrong": unread(error, listed, examples)}, 422)
 
     def _answer(self, campaign: str, form: dict[str, str]) -> dict[str, Any]:
         """Dragged ranges are picked by looking: theirs is the simultaneous interval. Typed ones have both."""
@@ -182,12 +242,16 @@ class ResultPages:
         del visitor
         campaign = campaign or request.path_params["campaign"]
         record, estimate = self._service.directory.terms(campaign).campaign.record, self._estimate(campaign)
-        kept = self._kept(estimate)
-        if ("", "report") not in kept:  # it takes seconds, and a shared link may be followed by many
-            kept["", "report"] = self._service.worked_out(lambda: report_page(estimate, title=record["title"]))
-        page = kept["", "report"]
-        headers = {"content-disposition": files.disposition([record["title"]], "html"), "cache-control": "no-store"}
-        return Response(page, media_type="text/html", headers=headers)
+        form = "pdf" if request.query_params.get("format") == "pdf" else "html"
+
+        def make() -> str | bytes:
+            """The report."""
+            options: dict[str, Any] = {"title": record["title"], "headings": headings(self._service, campaign)}
+            return written(form, estimate, (), **options)
+
+        report = self._made(estimate, (form, "report"), make)
+        headers = {"content-disposition": files.disposition([record["title"]], form), "cache-control": "no-store"}
+        return Response(report, media_type=files.REPORTS[form], headers=headers)
 
     def download(self, request: Request, visitor: Visitor | None, campaign: str = "") -> Response:
         """The distribution of one attribute, or of two together, as CSV, Parquet, SVG or PNG, named after them."""
@@ -197,7 +261,15 @@ class ResultPages:
         estimate, form = self._estimate(campaign), asked.get("format", "csv")
         if not names or len(set(names)) != len(names) or not set(names) <= set(estimate.schema.names):
             raise Problem("not_found")
-        body, kind = files.made(estimate, names, form, self._service.directory.terms(campaign).campaign)
+        if form not in files.KINDS:
+            raise Problem("invalid_request")
+        record = self._service.directory.terms(campaign).campaign
+
+        def make() -> tuple[bytes, str]:
+            """The file."""
+            return files.made(estimate, names, form, record)
+
+        body, kind = self._made(estimate, ("", form, *names), make)
         headers = {"content-disposition": files.disposition(names, form), "cache-control": "no-store"}
         return Response(body, media_type=kind, headers=headers)
 
@@ -235,14 +307,30 @@ def _ends(a: Attribute, lo: int, hi: int) -> tuple[Any, Any] | frozenset[str]:
     return tuple(str(np.array(x).astype(unit)) for x in (first, last))  # type: ignore[return-value]
 
 
+def _example(a: Attribute) -> str:
+    """A question as the page writes it: the lower half of the answers."""
+    return str(Query({a.name: _ends(a, 0, max(a.ordered_size // 2 - 1, 0))}))
+
+
 def _everyday(a: Attribute) -> str:
-    """A question in everyday words about a number: the upper half of its range."""
+    """A question in everyday words: the upper half of a number's range, or one choice."""
+    if a.kind == "nominal":
+        asked = ((f"{a.name} = {label}", Query({a.name: label})) for label in a.labels)
+        return next((said for said, query in asked if _reads(said, query)), "")
     if a.kind not in ("integer", "real") or a.ordered_size < 4:
         return ""
     middle = int(borders(a)[a.ordered_size // 2])
     said = f"{middle // 1000}k" if middle and middle % 1000 == 0 else str(middle)
-    name = a.name if re.fullmatch(r"\w+", a.name) else f'"{a.name}"'
-    return f"{name} > {said}"
+    plain = f"{a.name} > {said}"
+    return plain if _reads(plain, Query({a.name: (Beyond(said), None)})) else f'"{a.name}" > {said}'
+
+
+def _reads(text: str, query: Query) -> bool:
+    """Whether a text is read as this query."""
+    try:
+        return parse_query(text) == query
+    except ValueError:
+        return False
 
 
 def bar_queries(estimate: Estimate, a: Attribute) -> list[str]:
@@ -287,9 +375,18 @@ def _between(low: float, high: float) -> str:
 
 
 def _worst(screens: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of each kind of screen the one that is furthest out."""
-    furthest = {one["screen"]: one for one in sorted(screens, key=lambda one: one["z"])}
-    return sorted(furthest.values(), key=lambda one: -one["z"])
+    """Of each kind of screen the one that is furthest out, with what it compares."""
+    furthest = {compared(one["screen"]): one for one in sorted(screens, key=lambda one: one["z"])}
+    return [{**one, "said": said} for said, one in sorted(furthest.items(), key=lambda item: -item[1]["z"])]
+
+
+def compared(screen: str) -> str:
+    """What a screen compares, in words; docs/threat-model.md has what exactly."""
+    for name, said in _COMPARED.items():
+        if screen.startswith(name):
+            about = screen.removeprefix(name).strip("_ ")
+            return f"{said} about {about}" if about else said
+    return screen.replace("_", " ")
 
 
 def _bars(
@@ -298,7 +395,7 @@ def _bars(
     """The picture of a distribution, its numbers as a table, and whether finer bars would say little."""
     picture = charts.distribution(estimate, a, words, fine=fine, truth=truth)
     if charts.has_bars(a):
-        rows = [] if truth is None else charts.category_rows(estimate, a, words, truth)
+        rows = charts.category_rows(estimate, a, words, truth)
         return {"picture": picture, "rows": rows, "coarse": False, "fine": False}
     bins = charts.fitting_bins(estimate, a, fine=fine)
     rows = charts.bin_rows(estimate, a, bins, truth)
@@ -306,18 +403,22 @@ def _bars(
 
 
 def _quantiles(estimate: Estimate, a: Attribute, words: Wording | None, truth: Truth | None) -> list[tuple[str, ...]]:
-    texts = estimate.quantiles(a.name, _LEVELS).texts()
-    unit = f" {words.unit}" if words is not None and words.unit else ""
-    columns = [[f"{100 * x:.0f} %" for x in _LEVELS], [said + unit for said in texts]]
+    del words  # the unit stands above the column
+    said = summaries.quantile_texts(estimate, a, _LEVELS)
+    columns = [[f"{100 * x:.0f} %" for x in _LEVELS], [value for value, _ in said], [span for _, span in said]]
     if truth is not None:
-        columns.append([truth.quantile_text(a.name, x) + unit for x in _LEVELS])
+        columns.append([truth.quantile_text(a.name, x) for x in _LEVELS])
     return list(zip(*columns, strict=True))
 
 
 def _pieces(a: Attribute) -> list[str]:
-    """What there is to show of an attribute's intervals: curves and quantiles need an order."""
-    ordered = a.kind != "nominal" and a.ordered_size > 1
-    return ["summary", "distribution", *(["cumulative", "quantiles"] if ordered else [])]
+    """What there is to show of an attribute's intervals: curves and quantiles need an order, and many steps."""
+    curved = _ordered(a) and not (a.labels and charts.has_bars(a))
+    return ["summary", "distribution", *(["cumulative", "quantiles"] if curved else [])]
+
+
+def _ordered(a: Attribute) -> bool:
+    return a.kind != "nominal" and a.ordered_size > 1
 
 
 _PIECES: dict[str, Callable[[Estimate, Attribute, Wording | None, Truth | None], Any]] = {

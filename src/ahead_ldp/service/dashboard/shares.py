@@ -10,6 +10,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -17,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ahead_ldp.service.campaigns.campaign import audit_event
+from ahead_ldp.service.campaigns.entries import Unclear, number
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.server.service import Service
@@ -33,7 +35,7 @@ class SharePages:
 
     def __init__(self, service: Service) -> None:
         """Nothing is read before it is asked for."""
-        self._service = service
+        self._service, self._lock = service, Lock()
 
     def active(self, campaign: str) -> list[dict[str, Any]]:
         """The links that still hold: the hash of each, and until when."""
@@ -45,16 +47,18 @@ class SharePages:
         campaign, form = request.path_params["campaign"], request.state.form
         record = self._service.directory.terms(campaign).campaign.record
         if form.get("end"):
-            self._keep(campaign, [], "shares_ended")
+            with self._lock:
+                self._keep(campaign, [], "shares_ended")
             return RedirectResponse(f"/campaigns/{campaign}", 303)
-        days = form.get("days", "")
-        if not days.isdecimal() or not 1 <= int(days) <= MOST_DAYS:
-            raise Problem("invalid_request", f"expected 1 to {MOST_DAYS} days")
-        links = self.active(campaign)
-        if len(links) >= _MOST_LINKS:
-            raise Problem("wrong_state", "there are too many links: end them first")
-        secret, until = secrets.token_urlsafe(24), self._service.clock() + int(days) * _DAY_S
-        self._keep(campaign, [*links, {"hash": _hash(secret), "until": until}], "share_made")
+        days = int(number(form.get("days", ""), "Days", whole=True, least=1))
+        if days > MOST_DAYS:
+            raise Unclear(f"Days: please write {MOST_DAYS} or less.")
+        secret, until = secrets.token_urlsafe(24), self._service.clock() + days * _DAY_S
+        with self._lock:  # or links that somebody ends meanwhile would be written down again
+            links = self.active(campaign)
+            if len(links) >= _MOST_LINKS:
+                raise Problem("wrong_state", "there are too many links: end them first")
+            self._keep(campaign, [*links, {"hash": _hash(secret), "until": until}], "share_made")
         path = request.url_for("shared", campaign=campaign, secret=secret)
         return render(request, "share.html", visitor, record=record, campaign=campaign, link=str(path), until=until)
 

@@ -12,6 +12,11 @@ from ahead_ldp.protocol.session import Session
 from ahead_ldp.service.campaigns.campaign import Terms
 
 STATES = {"draft": "draft", "open": "open", "review": "waiting for you", "finished": "finished", "void": "given up"}
+_HELD = [
+    "This round is on hold: its answers are not what honest devices would send.",
+    "Somebody may have sent made-up answers, or a program may be at fault. Chance alone hardly ever does this.",
+    "Nobody can answer while it is on hold.",
+]
 _ENOUGH_TO_SAY = 20  # answers before a rate means something
 _MOST_ROUNDS = 200
 _STAND_INS = 1000  # people of a made-up group
@@ -32,8 +37,11 @@ def standing(
     moving = [g for g in groups if g["state"] == "open"]
     needed = _needed(terms, moving, target) if progress["state"] == "open" else 0
     opened = next((w["opened_at"] for w in state["waves"] if w["number"] == number), now)
-    facts = [f"{people:,} people have answered so far."] if number else []
-    if progress["state"] == "open" and not progress["held"]:
+    over = progress["state"] in ("finished", "void")
+    facts = [_answered(people, over)] if number else []
+    if progress["held"]:
+        facts += _HELD
+    elif progress["state"] == "open":
         facts += _facts(
             people, needed, target, moving, int(progress["reports"]), now - opened, progress["closes_at"], now
         )
@@ -41,8 +49,15 @@ def standing(
         "headline": _headline(progress["state"], number, rounds),
         "facts": facts,
         "next": _next_step(progress, needed, closing["kind"]),
-        "state": STATES[progress["state"]],
+        "state": "on hold" if progress["held"] else STATES[progress["state"]],
     }
+
+
+def _answered(people: int, over: bool) -> str:
+    if people == 0:
+        return "Nobody answered." if over else "Nobody has answered yet."
+    who, have = ("One person", "has") if people == 1 else (f"{people:,} people", "have")
+    return f"{who} answered." if over else f"{who} {have} answered so far."
 
 
 def _headline(state: str, number: int, rounds: int | None) -> str:
@@ -50,7 +65,8 @@ def _headline(state: str, number: int, rounds: int | None) -> str:
         return "Not open yet"
     if state in ("finished", "void"):
         return "This campaign is over"
-    return f"Round {number}" if rounds is None or rounds < number else f"Round {number} of {rounds}"
+    said = f"Round {number}" if rounds is None or rounds < number else f"Round {number} of {rounds}"
+    return f"{said} is counted" if state == "review" else said
 
 
 def _needed(terms: Terms, moving: Sequence[Mapping[str, Any]], target: int) -> int:
@@ -95,9 +111,9 @@ def _span(seconds: float) -> str:
 def _next_step(progress: Mapping[str, Any], needed: int, closing: str) -> str:
     state = progress["state"]
     if progress["held"]:
-        return "This round is on hold, because its answers look unusual. Read Checks; then count it, or leave it out."
+        return "Look at Checks. Then count the round as it is, or leave it out. Nothing goes on until you decide."
     if state == "open" and needed > 0:
-        return "Invite people: give them the link or the code below."
+        return "Invite people: give them the link or the code on this page."
     if state == "open":
         close = (
             "Close the round when you like." if closing in ("manual", "deadline") else "The round closes by itself now."

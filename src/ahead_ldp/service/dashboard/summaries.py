@@ -6,14 +6,13 @@ could have been picked.
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ahead_ldp.device.codes import Attribute
 from ahead_ldp.device.wording import Wording
-from ahead_ldp.estimates.answers import Answers
+from ahead_ldp.estimates.answers import Answers, about
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.estimates.slices import slices
 from ahead_ldp.schema.units import borders, text
@@ -41,14 +40,7 @@ def sentences(
         return _categories(estimate, attribute, names, truth)
     if attribute.ordered_size < 2:
         return [f"Everybody who took part gave the one value of {attribute.name}."]
-    return [*_range(estimate, attribute, unit, truth), *_quantiles(estimate, attribute, unit, truth)]
-
-
-def about(share: float, low: float, high: float) -> str:
-    """A share as people say it: digits as far as the interval bears them."""
-    places = 0 if high - low >= 0.02 else 1 if high - low >= 0.002 else 2
-    said = [f"{100 * x:.{places}f}" for x in (share, low, high)]
-    return f"{said[0]} % ({said[1]} to {said[2]} %)"
+    return [*_range(estimate, attribute, unit, wording, truth), *_quantiles(estimate, attribute, unit, truth)]
 
 
 def _one(answers: Answers, at: int, level: float) -> str:
@@ -56,7 +48,7 @@ def _one(answers: Answers, at: int, level: float) -> str:
     return about(float(answers.values[at]), float(low[at]), float(high[at]))
 
 
-def _range(estimate: Estimate, a: Attribute, unit: str, truth: Truth | None) -> list[str]:
+def _range(estimate: Estimate, a: Attribute, unit: str, wording: Wording | None, truth: Truth | None) -> list[str]:
     """The narrowest round range that holds about two people in five."""
     ends, _ = round_bins(a, _BINS)
     first = ends.astype(np.float64)
@@ -72,7 +64,8 @@ def _range(estimate: Estimate, a: Attribute, unit: str, truth: Truth | None) -> 
     _, i, j = min(found, default=(0, 0, ends.size - 1))
     workload = slices(estimate.schema, a.name, first[i : i + 1], first[j : j + 1])
     said = _one(estimate.answer_jointly(workload), 0, level_among((ends.size - 1) * ends.size // 2))
-    lead = f"About {said} of the people have {a.name} from {text(a, wide[i])} to {end_of(a, float(wide[j]))}{unit}."
+    subject = a.name if wording is None else "the answer"  # the question stands above
+    lead = f"For about {said} of the people, {subject} is {text(a, wide[i])} to {end_of(a, float(wide[j]))}{unit}."
     return [lead, *([] if truth is None else [f"In truth it is {100 * truth.shares(workload)[0]:.1f} % of them."])]
 
 
@@ -84,26 +77,19 @@ def end_of(a: Attribute, border: float) -> str:
 
 
 def _quantiles(estimate: Estimate, a: Attribute, unit: str, truth: Truth | None) -> list[str]:
-    found = estimate.quantiles(a.name, (0.1, 0.5, 0.9))
-    low, high = found.interval(LEVEL)
-    said = [_between(a, *ends, unit) for ends in zip(found.values, low, high, strict=True)]
-    true = [] if truth is None else [f"In truth the one in the middle has {truth.quantile_text(a.name, 0.5)}{unit}."]
+    said = [f"{value}{unit} ({span})" for value, span in quantile_texts(estimate, a, (0.1, 0.5, 0.9))]
+    before, after = ("before", "after") if a.kind in ("date", "time", "datetime") else ("below", "above")
+    true = [] if truth is None else [f"In truth half are {before} {truth.quantile_text(a.name, 0.5)}{unit}."]
     return [
-        f"The one in the middle has {said[1]}: half of the people have less, half have more.",
+        f"Half of the people are {before} {said[1]}, and half {after}.",
         *true,
-        f"One in ten has less than {said[0]}. One in ten has more than {said[2]}.",
+        f"One in ten is {before} {said[0]}. One in ten is {after} {said[2]}.",
     ]
 
 
-def _between(a: Attribute, value: Any, low: Any, high: Any, unit: str) -> str:
-    """A value with its interval; numbers in as many digits as the interval bears."""
-    if a.kind not in ("integer", "real"):
-        return f"{value}{unit} ({low} to {high})"
-    wide = float(high) - float(low)
-    places = 1 - math.floor(math.log10(wide)) if wide > 0 else 0
-    middle = round(float(value), min(places, 0) if a.kind == "integer" else places)
-    last = float(high) + (a.kind == "integer" and a.edges is not None and high < a.hi)
-    return f"{text(a, middle)}{unit} ({text(a, float(low))} to {text(a, last)})"
+def quantile_texts(estimate: Estimate, a: Attribute, levels: Sequence[float]) -> list[tuple[str, str]]:
+    """Where shares of the people end, each with its interval, as people say them."""
+    return [(at, f"{low} to {high}") for at, low, high in estimate.quantiles(a.name, levels).about(LEVEL)]
 
 
 def _categories(estimate: Estimate, a: Attribute, names: dict[str, str], truth: Truth | None) -> list[str]:

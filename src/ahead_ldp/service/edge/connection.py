@@ -45,7 +45,7 @@ class Connection(asyncio.Protocol):
         self._queue: deque[Request] = deque()  # whole requests behind it
         self._pending: Request | None = None  # its headers are there, its body comes
         self._headers: Headers = []
-        self._body: list[bytes] = []
+        self._body: bytes | bytearray = b""
         self._target = b""
         self._length = self._read = self._unread = 0
         self._paused: asyncio.Future[None] | None = None  # the peer does not read; done when it does again
@@ -185,7 +185,11 @@ class Connection(asyncio.Protocol):
         """A part of the body."""
         if self._reading != _BODY:
             return
-        self._body.append(data)
+        if not self._body:
+            self._body = data  # most bodies come in one piece
+        else:  # pieces that are kept each by itself weigh more than what they hold, if a peer makes them small
+            self._body = bytearray(self._body) if isinstance(self._body, bytes) else self._body
+            self._body += data
         self._length += len(data)
         if not self.house.hold(self, len(data)):
             self.refuse("overloaded", "bytes")
@@ -197,8 +201,8 @@ class Connection(asyncio.Protocol):
         request, self._pending = self._pending, None
         if self._reading != _BODY or request is None:
             return
-        request.body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self._body, self._length, self._read = [], 0, 0
+        request.body = bytes(self._body)
+        self._body, self._length, self._read = b"", 0, 0
         self._reading, self._since = _IDLE, self.house.loop.time()
         self.house.bodies.pop(self, None)
         self._queue.append(request)
@@ -291,7 +295,7 @@ class Connection(asyncio.Protocol):
         """Look at no byte that follows, and forget what is incomplete."""
         self._reading, self._last, self._since = _OVER, True, self.house.loop.time()
         self.house.held -= self._length
-        self._pending, self._body, self._length = None, [], 0
+        self._pending, self._body, self._length = None, b"", 0
         self.house.bodies.pop(self, None)
 
     def refuse(self, kind: str, reason: str) -> None:
@@ -334,11 +338,13 @@ class Connection(asyncio.Protocol):
         elif self._reading == _OVER:
             if late > CLOSE_S and not unread:
                 self.transport.abort()
-        elif self._reading == _HEADERS and late > limits.header_s:
-            self.refuse("timeout", "header_deadline")
-        elif self._reading == _BODY and late > limits.body_s:
-            self.refuse("timeout", "body_deadline")
-        elif self._reading == _IDLE and late > (limits.header_s if self._fresh else limits.idle_s):
+        elif self._reading == _HEADERS:
+            if late > limits.header_s:
+                self.refuse("timeout", "header_deadline")
+        elif self._reading == _BODY:
+            if late > limits.body_s:
+                self.refuse("timeout", "body_deadline")
+        elif late > (limits.header_s if self._fresh else limits.idle_s):  # idle, and any state that may come to be
             self.drop("idle")
         return unread
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
+from ahead_ldp.service.campaigns.logs import LOGGER
 from ahead_ldp.service.edge.answers import Answers, Lines
 from ahead_ldp.service.edge.limits import Limits
 from ahead_ldp.service.edge.proxies import Proxies
@@ -84,13 +86,24 @@ class House:
             oldest.refuse("overloaded", "bytes")
         return True
 
+    def _looked(self, connection: Guest, now: float) -> int:
+        """Look at one; if that fails, it is the one that goes, and the deadlines of all others still hold."""
+        try:
+            return connection.look(now)
+        except Exception:
+            LOGGER.exception("deadline_failed")
+            self.leave(connection)
+            with suppress(Exception):
+                connection.drop("failed")
+            return 0
+
     async def sweep(self) -> None:
         """End what is past its deadline, again and again."""
         while True:
             await asyncio.sleep(self.every_s)
             self.answers.renew()
             now = self.loop.time()
-            unread = {connection: connection.look(now) for connection in list(self.everybody)}
+            unread = {connection: self._looked(connection, now) for connection in list(self.everybody)}
             excess = self.held + sum(unread.values()) - self.limits.held_bytes
             for connection in sorted(unread, key=lambda one: -unread[one]):  # those who leave most unread go first
                 if excess <= 0 or not unread[connection]:

@@ -27,8 +27,3 @@ class Limits:
         for name in self.__slots__:
             if not getattr(self, name) > 0:
                 raise ValueError(f"expected {name} > 0, got {getattr(self, name)}")
-
-    @property
-    def shortest_s(self) -> float:
-        """The shortest deadline."""
-        return min(self.header_s, self.body_s, self.idle_s, self.answer_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import signal
 import socket
 import ssl
@@ -142,7 +143,11 @@ def _bound(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
     except OSError as error:
         bound.close()
-        raise ValueError(f"expected a free address to listen on, got {host} port {port}: {error.strerror}") from None
+        taken = "Another server may run there. " * (error.errno == errno.EADDRINUSE)
+        raise ValueError(
+            f"expected a free address to listen on, got {host} port {port}: {error.strerror}. {taken}"
+            f"The setting `port` takes another one, as in --set port={port + 1 if port < 65_535 else 8440}"
+        ) from None
     bound.setblocking(False)
     return bound
 

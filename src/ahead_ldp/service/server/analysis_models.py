@@ -20,11 +20,12 @@ class Leveled(Strict):
     intervals: Intervals = Field(default="strict", description=INTERVALS)
 
 
-class Pair(Leveled):
-    """Two attributes."""
+class Pair(Strict):
+    """Two attributes. Intervals are strict."""
 
     first: Name
     second: Name
+    level: float = Field(default=0.95, gt=0, lt=1)
 
 
 class ChangeAsked(Leveled):
@@ -78,6 +79,7 @@ class SeriesAsked(Strict):
 class ReportAsked(Leveled):
     """What the page holds beside every attribute."""
 
+    format: Literal["html", "pdf"] = Field(default="html", description="a page for a browser, or A4 pages to print")
     title: str = Field(default="", max_length=200, description="left out, the campaign's")
     queries: list[Asked] = Field(default_factory=list, max_length=64)
     since: Digest | None = Field(default=None, description="an earlier campaign, for what changed")

@@ -22,7 +22,9 @@ from ahead_ldp.service.server.service import Service, Serving, needs
 router = APIRouter(prefix="/v1", tags=["analyst"], dependencies=[needs(Role.ANALYST)])
 AT = "/campaigns/{campaign}"
 _PROBLEMS = problem_responses(*GUARDED, "no_results", "invalid_query", "busy")
-_PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {}}, "description": "The page"}}
+_FORMS = {"html": "text/html", "pdf": "application/pdf"}
+_FILES: dict[str, Any] = {kind: {} for kind in _FORMS.values()}
+_PAGE: dict[int | str, dict[str, Any]] = {200: {"content": _FILES, "description": "The page"}}
 
 
 def _asked(service: Service, campaign: str, work: Callable[[Estimate], dict[str, Any]]) -> dict[str, Any]:
@@ -78,8 +80,10 @@ def series(service: Serving, body: models.SeriesAsked) -> dict[str, Any]:
     return {**found, **service.worked_out(lambda: analyses.rounds(rounds, body.model_dump()))}
 
 
-@router.post(AT + "/report", responses={**_PROBLEMS, **_PAGE}, response_class=Response)
+@router.post(
+    AT + "/report", responses={**_PROBLEMS, **problem_responses("not_installed"), **_PAGE}, response_class=Response
+)
 def report(service: Serving, campaign: Campaign, body: models.ReportAsked) -> Response:
     """A page with pictures and sentences that can be sent as it is."""
     page = service.worked_out(lambda: analyses.report(service, campaign, body.model_dump()))
-    return Response(page, media_type="text/html", headers={"content-security-policy": INERT_POLICY})
+    return Response(page, media_type=_FORMS[body.format], headers={"content-security-policy": INERT_POLICY})

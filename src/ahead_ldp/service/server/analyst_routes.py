@@ -1,4 +1,7 @@
-"""Routes of the analyst: progress, screens, results and queries, from closed waves."""
+"""Routes of the analyst: progress, screens, results and queries, from closed waves.
+
+Results and queries are worked on one after the other, as the analyses are: a thousand ranges take seconds.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from fastapi import APIRouter, Query, Response
 
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.campaigns.export import tallies_record
-from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import answer_queries, overview
 from ahead_ldp.service.screening.manipulation import manipulation
 from ahead_ldp.service.server import models
@@ -48,7 +50,7 @@ def get_screens(service: Serving, campaign: Campaign) -> dict[str, Any]:
     return {"waves": [{"wave": wave.number, **screens} for wave, screens in service.screens(campaign) if screens]}
 
 
-@router.get(AT + "/results", responses=problem_responses(*GUARDED, "no_results"))
+@router.get(AT + "/results", responses=problem_responses(*GUARDED, "no_results", "invalid_query", "busy"))
 def get_results(
     service: Serving,
     campaign: Campaign,
@@ -63,20 +65,18 @@ def get_results(
     return {
         "campaign": campaign,
         "state": service.row(campaign).state.value,
-        **overview(session, directory.estimate(campaign), level, intervals),
+        **service.worked_out(lambda: overview(session, directory.estimate(campaign), level, intervals)),
         "manipulation": manipulation(directory.asked(campaign), directory.terms(campaign).campaign.tier),
         "screens": get_screens(service, campaign)["waves"],
     }
 
 
-@router.post(AT + "/queries", responses=problem_responses(*GUARDED, "no_results", "invalid_query"))
+@router.post(AT + "/queries", responses=problem_responses(*GUARDED, "no_results", "invalid_query", "busy"))
 def query(service: Serving, campaign: Campaign, body: models.Queries) -> dict[str, Any]:
     """Answers to range queries, curves, histograms, quantiles and means from the closed waves."""
     session = service.closed_session(campaign)
-    try:
-        return answer_queries(session, service.directory.estimate(campaign), body.model_dump())
-    except ValueError as error:
-        raise Problem("invalid_query", str(error)) from None
+    estimate = service.directory.estimate(campaign)
+    return service.worked_out(lambda: answer_queries(session, estimate, body.model_dump()))
 
 
 @router.get(AT + "/tallies", responses=problem_responses(*GUARDED, "no_results"))

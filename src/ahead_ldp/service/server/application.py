@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Callable, MutableMapping
 from functools import partial
@@ -17,15 +18,19 @@ from ahead_ldp.service.edge.house import Reply
 from ahead_ldp.service.edge.requests import Request
 from ahead_ldp.service.edge.server import Server
 from ahead_ldp.service.server import notify, telemetry
+from ahead_ldp.service.server.auth import Role, bearer
 from ahead_ldp.service.server.committing import Committer
 from ahead_ldp.service.server.cors import Cors, parse_origins
 from ahead_ldp.service.server.headers import SECURITY_HEADERS
 from ahead_ldp.service.server.ingest import Ingest, is_plain
-from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited
+from ahead_ldp.service.server.limits import RateLimit, Receive, Scope, Send, check_length, limited, may_be_long
 from ahead_ldp.service.server.metrics import Metrics
 from ahead_ldp.service.server.published import known_wave, plain_wave, send_wave, wave_lines
 from ahead_ldp.service.server.service import Service
-from ahead_ldp.service.store.interface import StoreError
+from ahead_ldp.service.store.interface import StoreError, StoreUnavailable
+
+_SHORT = 4096  # bytes of a body that anybody may send; a withdrawal has 77
+_LONGER = 1 << 18  # of who may ask, and change nothing: a thousand queries
 
 
 class Application:
@@ -113,14 +118,15 @@ class Application:
                 message["headers"] = [*own, *(h for h in self.headers if h[0] not in said)]
             await send(message)
 
-        path, body = scope["path"], limited(receive, self.service.settings.max_body_bytes)
+        path, largest = scope["path"], self.service.settings.max_body_bytes
         try:
             self.limit.check(scope)
-            check_length(scope, self.service.settings.max_body_bytes)
             if self.pages is not None and not path.startswith("/v1/") and path != "/metrics":
-                await self.pages(scope, body, guarded)
+                answer = self.pages  # they look who is there before they read, and read little
             else:
-                await self.control(scope, body, guarded)
+                answer, largest = self.control, min(largest, await self._longest(scope))
+            check_length(scope, largest)
+            await answer(scope, limited(receive, largest), guarded)
         except Problem as problem:
             if started:
                 raise
@@ -128,6 +134,22 @@ class Application:
             headers = [(k.encode(), v.encode()) for k, v in problem.headers().items()]
             await guarded({"type": "http.response.start", "status": problem.status, "headers": headers})
             await guarded({"type": "http.response.body", "body": problem.body()})
+
+    async def _longest(self, scope: Scope) -> int:
+        """How long a body may be, by who sends it: JSON is read whole before a route looks at the token.
+
+        Four megabytes of it are ninety in memory, or half a second in which no upload is taken.
+        """
+        if not may_be_long(scope, _SHORT):
+            return _SHORT
+        shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"").decode("latin-1")
+        try:
+            role = await asyncio.to_thread(self.service.role, bearer(shown))
+        except StoreUnavailable:
+            raise Problem("unavailable") from None
+        if role is None:
+            raise Problem("unauthorized", f"for a body of more than {_SHORT} bytes")
+        return self.service.settings.max_body_bytes if role is Role.OPERATOR else _LONGER
 
     # Start, background work, stop
 
@@ -178,7 +200,7 @@ class Application:
         except StoreError:
             LOGGER.error("store_unavailable", exc_info=True)
         except Problem as problem:
-            event("round_failed", 40, reason=problem.kind)
+            event("round_failed", logging.ERROR, reason=problem.kind)
         except Exception:
             LOGGER.exception("round_failed")
 

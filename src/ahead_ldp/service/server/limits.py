@@ -86,6 +86,13 @@ def check_length(scope: Scope, largest: int) -> None:
             raise Problem("too_large")
 
 
+def may_be_long(scope: Scope, most: int) -> bool:
+    """Whether a body may come that is longer than this: one is announced, or none is."""
+    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+    chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
+    return chunked or any(not value.isdigit() or int(value) > most for value in lengths)
+
+
 def limited(receive: Receive, largest: int) -> Receive:
     """A body that ends the request when it grows beyond the limit, announced or not."""
     seen = 0

@@ -9,23 +9,29 @@ from __future__ import annotations
 import hashlib
 import hmac
 import http.client
-import ipaddress
 import json
 import smtplib
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
+from threading import Timer
 from urllib.parse import unquote, urlsplit
 
 from ahead_ldp.service.campaigns.notices import Channel, NotDelivered, Notice
 from ahead_ldp.service.server.config import Settings
 
 SIGNATURE = "Ahead-Signature"
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 10.0  # for a single byte
+_LONGEST_S = 30.0  # for everything
+_EMBEDDED = IPv6Network("64:ff9b::/96")  # the last 32 bits are an address of IPv4, which a gateway connects to
+_PROTOCOLS = IPv4Network("192.0.0.0/24")  # for protocols, some of them within one site
+_UNICAST = IPv6Network("2000::/3")  # nothing else of IPv6 is out in the world
 
 
 def channels(settings: Settings, title: Callable[[str], str], clock: Callable[[], int]) -> dict[str, Channel]:
@@ -60,17 +66,40 @@ def send_webhook(settings: Settings, key: bytes, notice: Notice, now: int) -> No
     path = (place.path or "/") + (f"?{place.query}" if place.query else "")
     headers = {"Content-Type": "application/json", "Host": place.netloc, SIGNATURE: signature(key, now, body)}
     try:
-        with socket.create_connection(address, timeout=_TIMEOUT_S) as plain:
-            wrapped = _wrapped(plain, place.hostname or "") if secure else plain
+        with (
+            socket.create_connection(address, timeout=_TIMEOUT_S) as plain,
+            _for_at_most(plain, _LONGEST_S),
+            _wrapped(plain, place.hostname or "") if secure else plain as wrapped,
+        ):
             connection = http.client.HTTPConnection(place.hostname or "", timeout=_TIMEOUT_S)
             connection.sock = wrapped
             connection.request("POST", path, body, headers)
             status = connection.getresponse().status
-            connection.close()
     except (OSError, http.client.HTTPException):
         raise NotDelivered("unreachable") from None
     if not 200 <= status < 300:  # a redirection too: where it leads was not checked
         raise NotDelivered("redirected" if 300 <= status < 400 else "refused")
+
+
+@contextmanager
+def _for_at_most(connection: socket.socket, seconds: float) -> Iterator[None]:
+    """End a connection after a while, whatever goes on in it: closings of waves wait for whoever answers slowly."""
+    same = connection.dup()  # TLS takes the other one over
+
+    def end() -> None:
+        """Wake up whoever reads or writes."""
+        with suppress(OSError):
+            same.shutdown(socket.SHUT_RDWR)
+
+    timer = Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        same.close()
 
 
 def _wrapped(plain: socket.socket, host: str) -> ssl.SSLSocket:
@@ -90,9 +119,15 @@ def _checked_address(host: str, port: int, private: bool) -> tuple[str, int]:
 
 
 def _is_public(text: str) -> bool:
-    address = ipaddress.ip_address(text.partition("%")[0])
-    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
-    return bool(address.is_global and inner.is_global and not address.is_multicast)
+    address: IPv4Address | IPv6Address | None = ip_address(text.partition("%")[0])
+    if isinstance(address, IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if address in _EMBEDDED:
+            inner = IPv4Address(int(address) & 0xFFFFFFFF)
+        address = inner or (address if address in _UNICAST else None)
+    if address is None or address in _PROTOCOLS:
+        return False
+    return address.is_global and not address.is_multicast
 
 
 def send_mail(settings: Settings, title: str, notice: Notice) -> None:
@@ -109,10 +144,12 @@ def send_mail(settings: Settings, title: str, notice: Notice) -> None:
         with kind(
             place.hostname or "", place.port or (465 if place.scheme == "smtps" else 587), timeout=_TIMEOUT_S
         ) as to:
-            if place.scheme == "smtp+starttls":
-                to.starttls(context=ssl.create_default_context())
-            if place.username:
-                to.login(unquote(place.username), Path(settings.smtp_password).read_text("utf-8").strip())
-            to.send_message(mail)
+            assert to.sock is not None
+            with _for_at_most(to.sock, _LONGEST_S):
+                if place.scheme == "smtp+starttls":
+                    to.starttls(context=ssl.create_default_context())
+                if place.username:
+                    to.login(unquote(place.username), Path(settings.smtp_password).read_text("utf-8").strip())
+                to.send_message(mail)
     except (OSError, smtplib.SMTPException):
         raise NotDelivered("mail_refused") from None

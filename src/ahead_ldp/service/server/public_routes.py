@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 from fastapi.responses import JSONResponse
 
-from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.campaigns.chain import chain
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server import models, published
@@ -47,7 +46,7 @@ def get_wave(
 @router.get("/chain", responses=problem_responses(*EVERYWHERE))
 def get_chain(service: Serving, campaign: Campaign) -> Response:
     """Questions, frozen tallies and digests: what `ahead audit` recomputes."""
-    return Response(canonical_bytes(chain(service, campaign)), media_type="application/json")
+    return Response(chain(service, campaign), media_type="application/json")
 
 
 @router.post("/withdrawals", responses=problem_responses(*EVERYWHERE, "wrong_state"), status_code=200)

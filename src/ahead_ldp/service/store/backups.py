@@ -15,7 +15,7 @@ from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.store import campaigns, events, notes, uploads
 from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
 from ahead_ldp.service.store.keys import sync_file
-from ahead_ldp.service.store.rows import CampaignState
+from ahead_ldp.service.store.rows import RESTORED, CampaignState
 from ahead_ldp.service.store.sqlite import SQLiteStore, new_file
 from ahead_ldp.service.store.transactions import Transaction
 
@@ -176,7 +176,7 @@ def _end(tx: Transaction, digest: str, now: int) -> Ended:
         ((reports,),) = tx.rows(f"SELECT COALESCE(SUM(n), 0) FROM chunks WHERE {of}", wave)
         uploads.erase(tx, of, wave)
         tx.change("UPDATE questions SET state = 'void' WHERE wave = ?", wave)
-        tx.change("UPDATE waves SET state = 'void', note = 'restored', closed_at = ? WHERE key = ?", now, wave)
+        tx.change("UPDATE waves SET state = 'void', note = ?, closed_at = ? WHERE key = ?", RESTORED, now, wave)
     closed = tx.rows("SELECT 1 FROM waves WHERE campaign = ? AND state = 'closed'", key)
     new = CampaignState.FINISHED if closed else CampaignState.VOID
     campaigns.set_state(tx, key, state, new, now)

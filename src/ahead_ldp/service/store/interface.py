@@ -125,6 +125,9 @@ class Store(Protocol):
     ) -> None:
         """OPEN to HELD, HELD to OPEN, either to VOID: its reports are deleted. CLOSED comes from ``freeze_wave``.
 
+        Reports that are deleted here and in ``void_group`` are out at once, for every reader. Their payloads may go in
+        several transactions, and what a call that raised has left goes with ``finish_deletions``.
+
         When this returns with HELD, no report of the wave comes or goes any more: count at leisure. With a ``lease``
         it is renewed in the same step, and nothing happens without it: ``LeaseLost``. With a ``hold`` the wave must
         be held under this note: one that was open since is ``StateChanged``.
@@ -186,7 +189,15 @@ class Store(Protocol):
     def delete_reports(self, campaign: str, now: int, event: bytes | None = None) -> int:
         """Delete the reports of a FINISHED or VOID campaign (retention) and say how many; the ids alone stay.
 
-        The keys of its waves are destroyed, so that every copy of the store forgets the reports too.
+        The keys of its waves are destroyed, so that every copy of the store forgets the reports too. Many reports are
+        deleted in several transactions, and uploads go on in between. A call that raised may have deleted some:
+        the next one deletes the rest. The event is written once, when all are gone.
+        """
+
+    def finish_deletions(self) -> None:
+        """Delete what was given up, wave or group, where whoever did it died in the middle; nothing where all is gone.
+
+        Readers and uploads notice nothing of it: what was given up is out for them already.
         """
 
     # Around it

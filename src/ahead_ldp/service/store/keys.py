@@ -70,17 +70,12 @@ class Keys:
 
     def has(self, name: str | None) -> bool:
         """Whether a key is there, whole."""
-        with suppress(OSError):
-            return self._path(name).stat().st_size == LENGTH
-        return False
+        return self._read(name) is not None
 
     def cipher(self, name: str | None) -> Cipher:
         """The cipher of a key; ``KeyMissing`` if there is none of this name."""
-        try:
-            key = self._path(name).read_bytes()
-        except OSError:
-            key = b""
-        if len(key) != LENGTH:
+        key = self._read(name)
+        if key is None:
             raise KeyMissing(
                 f"the key of a wave is not in the key directory {self.folder}: bring the directory back, or name"
                 f" another with the setting keys or ${ENVIRONMENT}; without it the wave's reports cannot be read"
@@ -101,6 +96,13 @@ class Keys:
             return
         except OSError as error:
             raise StoreUnavailable(f"a key in {self.folder} cannot be removed: {error.strerror}") from error
+
+    def _read(self, name: str | None) -> bytes | None:
+        """The key of a name. One that was overwritten is none, if a crash came before its file was removed."""
+        with suppress(OSError):
+            key = self._path(name).read_bytes()
+            return key if len(key) == LENGTH and any(key) else None
+        return None
 
     def _path(self, name: str | None) -> Path:
         """Of a name that ``create`` gave; what else a table may hold leads nowhere."""

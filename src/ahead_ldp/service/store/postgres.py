@@ -140,7 +140,8 @@ class PostgresStore(TableStore):
         except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
             if connection is None or connection.broken:  # the server is gone: so are its other connections
                 self._close_idle()
-            raise StoreUnavailable(f"PostgreSQL: {type(error).__name__} ({error.sqlstate})") from error
+            why = f"{type(error).__name__} ({error.sqlstate})" if connection else " ".join(str(error).split())
+            raise StoreUnavailable(f"PostgreSQL: {why}") from error
         finally:
             self._give_back(connection)
             self._free.release()
@@ -155,9 +156,12 @@ class PostgresStore(TableStore):
                 break
             if not connection.closed:
                 return connection
-        connection = psycopg.connect(
-            self._url, options=_SESSION, application_name="ahead", client_encoding="utf8", **_LINK
-        )
+        try:
+            connection = psycopg.connect(
+                self._url, options=_SESSION, application_name="ahead", client_encoding="utf8", **_LINK
+            )
+        except psycopg.ProgrammingError:  # it repeats what it cannot read, which may be a password
+            raise StoreUnavailable("PostgreSQL: expected a URL like postgresql://user@host/database") from None
         for name, wanted in _CHECKED.items():
             ((setting,),) = connection.execute(f"SELECT current_setting('{name}')").fetchall()
             if setting != wanted:
@@ -191,6 +195,7 @@ class _Transaction:
         self._cursor = cursor
         self.keys, self.erases = keys, False
         self.doomed: list[str] = []
+        self.left: list[tuple[int, int]] = []
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """All rows at once."""

@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 ID_LENGTH = 16
+RESTORED = "restored"  # the note of a wave that was going on in a backup, and ended with its restore
 
 
 class CampaignState(StrEnum):

@@ -188,6 +188,7 @@ class _Transaction:
     def __init__(self, connection: sqlite3.Connection, known: KnownIds, keys: Keys) -> None:
         self.keys, self.erases = keys, False
         self.doomed: list[str] = []
+        self.left: list[tuple[int, int]] = []
         self._connection = connection
         self._known = known
         self._caught_up = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -15,9 +16,14 @@ from ahead_ldp.service.store import notes, uploads
 from ahead_ldp.service.store import role_tokens as _role_tokens
 from ahead_ldp.service.store import sessions as _sessions
 from ahead_ldp.service.store import waves as _waves
+from ahead_ldp.service.store.interface import StoreUnavailable
 from ahead_ldp.service.store.keys import Keys
-from ahead_ldp.service.store.rows import Chunk
+from ahead_ldp.service.store.rows import Chunk, QuestionState
 from ahead_ldp.service.store.transactions import Transaction, known_row
+
+_BREATH_S = (
+    0.01  # between two portions of a deletion: a lock is not given in turn, so whoever waits needs time to take it
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,10 +39,7 @@ def _writes(step: _Step[P, R]) -> _Method[P, R]:
         """Say what the step says."""
         with store.writing() as tx:
             result = step(tx, *args, **options)
-        for name in tx.doomed:  # not before the change is durable: what is undone must stay readable
-            store.keys.destroy(name)
-        if tx.erases:
-            store._wipe()
+        store._forget(tx)
         return result
 
     return method
@@ -92,7 +95,7 @@ class TableStore(ABC):
 
     add_reports = _writes(uploads.add)
     withdraw = _writes(uploads.withdraw)
-    delete_reports = _writes(uploads.delete)
+    _delete_some = _writes(uploads.delete)
 
     add_counters = _writes(notes.add_counters)
     counters = _reads(notes.counters)
@@ -122,8 +125,26 @@ class TableStore(ABC):
     def reports(self, campaign: str, wave: int, group: str, rows: int = 65_536) -> Iterator[Chunk]:
         """Chunk by chunk, each read for itself: a long export keeps no transaction open."""
         with self.reading() as tx:
-            question, key_name = known_row(tx, "group of a known wave", _QUESTION, campaign, wave, group)
+            question, key_name, state = known_row(tx, "group of a known wave", _QUESTION, campaign, wave, group)
+        if state == QuestionState.VOID:
+            return iter(())
         return uploads.reports(self._rows, self.keys, key_name, int(question), rows)
+
+    def delete_reports(self, campaign: str, now: int, event: bytes | None = None) -> int:
+        """See ``Store``. A transaction for each portion, so that uploads to other campaigns go on."""
+        n, left = self._delete_some(campaign, now, event)
+        while left:
+            time.sleep(_BREATH_S)
+            some, left = self._delete_some(campaign, now, event, left)
+            n += some
+        return n
+
+    def finish_deletions(self) -> None:
+        """See ``Store``."""
+        with self.reading() as tx:
+            tx.left, tx.doomed = uploads.unfinished(tx)
+            tx.erases = bool(tx.left)
+        self._forget(tx)
 
     def check_writable(self) -> None:
         """A write that changes nothing visible, and a look at the keys that uploads need."""
@@ -139,10 +160,31 @@ class TableStore(ABC):
         """See ``Store``."""
         return [(campaign, wave) for campaign, wave, name in self._keyed() if not self.keys.has(name)]
 
+    def _forget(self, tx: Transaction) -> None:
+        """What a transaction has decided to delete, now that it is durable: what is undone must stay readable.
+
+        A key that cannot be removed keeps nothing else from being deleted; it is told of at the end.
+        """
+        stuck: StoreUnavailable | None = None
+        for name in tx.doomed:
+            try:
+                self.keys.destroy(name)
+            except StoreUnavailable as error:
+                stuck = error
+        left = tx.left
+        while left:
+            time.sleep(_BREATH_S)
+            with self.writing() as portion:
+                _, left = uploads.erase_some(portion, left)
+        if tx.erases:
+            self._wipe()
+        if stuck is not None:
+            raise stuck
+
     def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         with self.reading() as tx:
             return tx.rows(sql, *parameters)
 
 
-_QUESTION = """SELECT q.key, w.key_name FROM questions q JOIN waves w ON w.key = q.wave
+_QUESTION = """SELECT q.key, w.key_name, q.state FROM questions q JOIN waves w ON w.key = q.wave
  JOIN campaigns c ON c.key = w.campaign WHERE c.digest = ? AND w.number = ? AND q.name = ?"""

@@ -25,6 +25,7 @@ class Transaction(Protocol):
     keys: Keys  # the directory of the waves' keys
     erases: bool  # reports were deleted: once this is durable, what a database keeps of them is wiped
     doomed: list[str]  # names of keys to be destroyed once this is durable
+    left: list[tuple[int, int]]  # questions whose reports are deleted once this is durable, after these chunks
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """What a query finds, or what a change returns."""

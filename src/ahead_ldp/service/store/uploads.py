@@ -16,11 +16,13 @@ from ahead_ldp.service.store import campaigns, events
 from ahead_ldp.service.store.interface import StateChanged
 from ahead_ldp.service.store.keys import Cipher, Keys
 from ahead_ldp.service.store.known_ids import cut, position
-from ahead_ldp.service.store.rows import ID_LENGTH, Batch, Chunk, Outcome, Withdrawal
+from ahead_ldp.service.store.rows import ID_LENGTH, RESTORED, Batch, Chunk, Outcome, Withdrawal
 from ahead_ldp.service.store.transactions import Lock, Transaction
 
+PORTION = 16 * 1024 * 1024  # bytes of payloads that one transaction deletes: uploads wait for no more
 _WITHDRAWN = 0  # in seen.chunk
 _SeenRow = tuple[bytes, int]  # id and chunk
+Places = list[tuple[int, int]]  # questions, and the last of their chunks that was looked at
 
 
 @dataclass(slots=True)
@@ -100,25 +102,86 @@ def reports(
             yield Chunk(sum(sizes), b"".join(ids), b"".join(payloads))
 
 
-def delete(tx: Transaction, campaign: str, now: int, event: bytes | None = None) -> int:
-    """Delete the reports of a campaign that ended, and the keys of its waves."""
+def delete(
+    tx: Transaction, campaign: str, now: int, event: bytes | None = None, places: Places | None = None
+) -> tuple[int, Places]:
+    """Delete a portion of the reports of a campaign that ended, from these places on, and the keys of its waves.
+
+    How many, and the places where more are left. The event is noted with the last portion.
+    """
     key, state = campaigns.locked(tx, campaign)
     if state not in campaigns.FINAL:
         raise StateChanged(f"expected a finished or void campaign, got {state}")
-    tx.erases = True  # again too: the wiping may have failed the first time
     doom(tx, "campaign = ?", key)
-    of = "question IN (SELECT q.key FROM questions q JOIN waves w ON w.key = q.wave WHERE w.campaign = ?)"
-    ((n,),) = tx.rows(f"SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM chunks WHERE {of}", key)
-    if n:
-        erase(tx, of, key)
-        events.note(tx, event, now)
-    return int(n)
+    if places is None:
+        places = begin(tx, "wave IN (SELECT key FROM waves WHERE campaign = ?)", key)
+    n, left = erase_some(tx, places)
+    if not left:
+        tx.erases = True  # again too: the wiping may have failed the first time
+        if n:
+            events.note(tx, event, now)
+    return n, left
+
+
+def begin(tx: Transaction, which: str, key: int) -> Places:
+    """The places at which all reports of some questions begin."""
+    return [(question, 0) for (question,) in tx.rows(f"SELECT key FROM questions WHERE {which} ORDER BY key", key)]
+
+
+def void(tx: Transaction, which: str, key: int) -> None:
+    """Some questions have no reports any more: a portion of the payloads goes now, the rest once this is durable."""
+    tx.erases = True
+    _, tx.left = erase_some(tx, begin(tx, which, key))
+    tx.change(f"UPDATE questions SET state = 'void' WHERE {which}", key)
+
+
+def erase_some(tx: Transaction, places: Places) -> tuple[int, Places]:
+    """Delete a portion of payloads; the ids stay, so that they cannot come back.
+
+    A place is a question and its last chunk that was looked at. How many reports, and where more are left.
+    """
+    n, room, places = 0, float(PORTION), list(places)
+    while places:
+        question, last = places[0]
+        sql = "SELECT seq, n FROM chunks WHERE question = ? AND n > 0 AND seq > ? ORDER BY seq LIMIT 4096"
+        pieces = tx.rows(sql, question, last)
+        if not pieces:
+            del places[0]
+            continue
+        if room <= 0:
+            break
+        first = pieces[0][0]
+        ((length,),) = tx.rows("SELECT length(payloads) FROM chunks WHERE seq = ?", first)
+        each = length / pieces[0][1]  # the same for all reports to a question
+        for seq, size in pieces:
+            n, room, last = n + size, room - each * size, seq
+            if room <= 0:
+                break
+        sql = "UPDATE chunks SET n = 0, payloads = ? WHERE question = ? AND seq BETWEEN ? AND ?"
+        tx.change(sql, b"", question, first, last)
+        places[0] = question, last
+    return n, places
+
+
+def unfinished(tx: Transaction) -> tuple[Places, list[str]]:
+    """What is void, durably, and may still be there: questions with payloads, and keys of waves that have no other.
+
+    Not the keys of waves that a restore ended: in the store that was backed up they may go on, until the retention.
+    """
+    places = tx.rows(
+        "SELECT DISTINCT q.key FROM questions q JOIN chunks k ON k.question = q.key WHERE q.state = 'void' AND k.n > 0"
+    )
+    names = tx.rows(
+        "SELECT key_name FROM waves w WHERE key_name IS NOT NULL AND note <> ?"
+        " AND NOT EXISTS (SELECT 1 FROM questions q WHERE q.wave = w.key AND q.state <> 'void')",
+        RESTORED,
+    )
+    return [(question, 0) for (question,) in places], [name for (name,) in names]
 
 
 def erase(tx: Transaction, of: str, key: int) -> None:
-    """Delete the payloads of some chunks; the ids stay, so that they cannot come back."""
+    """Delete the payloads of some chunks, all in this transaction; the ids stay."""
     tx.change(f"UPDATE chunks SET n = 0, payloads = ? WHERE {of}", b"", key)
-    tx.erases = True
 
 
 def doom(tx: Transaction, which: str, key: int) -> None:

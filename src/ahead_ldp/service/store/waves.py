@@ -54,7 +54,7 @@ def counts(tx: Transaction, campaign: str, wave: int) -> dict[str, int]:
     """Stored reports per group."""
     rows = tx.rows(
         "SELECT q.name, CAST(COALESCE(SUM(k.n), 0) AS BIGINT) FROM questions q JOIN waves w ON w.key = q.wave"
-        " JOIN campaigns c ON c.key = w.campaign LEFT JOIN chunks k ON k.question = q.key"
+        " JOIN campaigns c ON c.key = w.campaign LEFT JOIN chunks k ON k.question = q.key AND q.state <> 'void'"
         " WHERE c.digest = ? AND w.number = ? GROUP BY q.key, q.name ORDER BY q.key",
         campaign,
         wave,
@@ -112,8 +112,7 @@ def set_state(
     _check_hold(tx, key, wave, hold)
     if new == WaveState.VOID:
         uploads.doom(tx, "key = ?", key)
-        uploads.erase(tx, "question IN (SELECT key FROM questions WHERE wave = ?)", key)
-        tx.change("UPDATE questions SET state = 'void' WHERE wave = ?", key)
+        uploads.void(tx, "wave = ?", key)
         tx.change("UPDATE waves SET closed_at = ? WHERE key = ?", now, key)
     tx.change("UPDATE waves SET state = ?, note = ? WHERE key = ?", new.value, note, key)
     events.note(tx, event, now)
@@ -147,17 +146,16 @@ def void_group(
     hold: str | None = None,
 ) -> None:
     """Delete what one group sent, uncounted."""
-    tx.erases = True  # again too: the wiping may have failed the first time
     key, state = _locked(tx, campaign, wave)
     sql = "SELECT key, state FROM questions WHERE wave = ? AND name = ?"
     question, question_state = known_row(tx, "group", sql, key, group)
     if question_state == QuestionState.VOID:
+        uploads.void(tx, "key = ?", question)  # the deletion may not have come to its end the first time
         return
     if state not in (WaveState.OPEN, WaveState.HELD):
         raise StateChanged(f"expected wave {wave} to be open or held, got {state}")
     _check_hold(tx, key, wave, hold)
-    uploads.erase(tx, "question = ?", question)
-    tx.change("UPDATE questions SET state = 'void' WHERE key = ?", question)
+    uploads.void(tx, "key = ?", question)
     if not tx.rows("SELECT 1 FROM questions WHERE wave = ? AND state <> 'void'", key):
         uploads.doom(tx, "key = ?", key)
     events.note(tx, event, now)

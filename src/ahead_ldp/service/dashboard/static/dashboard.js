@@ -9,14 +9,17 @@ async function post(path, fields) {
 }
 
 // The link that `ahead serve --init` prints has the token behind the #, which browsers send nowhere.
-if ($("token") && location.hash.length > 1) {
+const fillToken = () => {
+  if (!$("token") || location.hash.length < 2) return;
   $("token").value = location.hash.slice(1);
   history.replaceState(null, "", location.pathname);
-}
+};
+fillToken();
+addEventListener("hashchange", fillToken); // the link was pasted where this page stood already: it is not loaded again
 
 // Progress of the open wave.
 const progress = $("progress");
-if (progress) {
+if (progress?.dataset.live) {
   const refresh = async () => {
     if (document.hidden) return;
     const answer = await fetch(progress.dataset.live, { redirect: "error" }).catch(() => null);
@@ -77,10 +80,10 @@ if (form) {
     const text = JSON.stringify(fields);
     if (text === asked) return;
     asked = text;
-    $("plan-text").textContent = "Working it out …";
+    $("plan-text").replaceChildren(item("Working it out …"));
     const found = await post("/new/plan", fields).catch(() => ({ wrong: "The plan could not be made." }));
     if (text !== asked) return;
-    $("plan-text").textContent = found.wrong ?? found.sentences.join(" ");
+    $("plan-text").replaceChildren(...(found.wrong ? [found.wrong] : found.sentences).map(item));
     buys(found.error);
   };
   // Epsilon: what it costs people is worked out here, what it buys comes with the plan.
@@ -89,11 +92,14 @@ if (form) {
     $("tradeoff").hidden = !(epsilon > 0);
     const sure = 1 / (1 + Math.exp(-epsilon));
     $("tradeoff").querySelector(".cost").setAttribute("width", 300 * (2 * sure - 1));
-    $("costs").textContent = `Whoever sees one noisy answer, and wavered between two values, is at most ${(100 * sure).toFixed(sure > 0.99 ? 1 : 0)} % sure afterwards. 50 % is a toss of a coin.`;
+    const percent = `${(100 * sure).toFixed(sure > 0.99 ? 1 : 0)} %`;
+    $("tradeoff").querySelector(".sure").textContent = `${percent} sure`;
+    $("costs").textContent = `Suppose that somebody wavers between two answers of yours. Your noisy answer can make them ${percent} sure, and no surer. A toss of a coin is right in 50 %.`;
     for (const one of form.querySelectorAll("[data-epsilon]")) one.setAttribute("aria-pressed", String(Number(one.dataset.epsilon) === epsilon));
   };
   const buys = (error) => {
     $("tradeoff").querySelector(".bar").setAttribute("width", error ? Math.min(300, 12 * Number(error)) : 0);
+    $("tradeoff").querySelector(".off").textContent = error ? `${error} points` : "";
     $("buys").textContent = error ? `19 of 20 of your answers will be at most ${error} points off.` : "";
   };
   form.addEventListener("click", (event) => {
@@ -112,7 +118,14 @@ if (form) {
       const listed = ["scale", "choice"].includes(one.querySelector("select").value);
       one.querySelector(".ranged").hidden = listed;
       one.querySelector(".listed").hidden = !listed;
+      const day = one.querySelector("select").value === "day";
+      const labels = day ? ["First day", "Last day", "Days in a step"] : ["Smallest answer", "Largest answer", "Counted in steps of"];
+      one.querySelectorAll(".triple label").forEach((label, i) => (label.textContent = labels[i]));
+      for (const end of [...one.querySelectorAll(".triple input")].slice(0, 2)) if ((end.type === "date") !== day) end.type = day ? "date" : "text";
+      one.querySelector('[name$="_unit"]').closest("div").hidden = day; // a day has none
       one.querySelector(".remove").hidden = all.length < 2;
+      const bordered = Boolean(one.querySelector(".borders textarea").value.trim());
+      for (const field of one.querySelectorAll(".triple input")) field.disabled = bordered;
     }
     clearTimeout(timer);
     timer = setTimeout(plan, 600);
@@ -137,6 +150,13 @@ if (form) {
     settle();
   });
   form.addEventListener("input", settle);
+  form.addEventListener("change", (event) => {
+    if (!event.target.name?.endsWith("_kind")) return;
+    for (const field of ["unit", "example"]) { // what the form began with belongs to another kind of answer
+      const input = event.target.closest(".question").querySelector(`[name$="_${field}"]`);
+      if (input.value === input.defaultValue) input.value = "";
+    }
+  });
   settle();
 }
 
@@ -158,8 +178,12 @@ async function ask(fields) {
   }
   $("query").value = found.query;
   const picked = found.picked && `; ${found.picked} if you picked it by looking at the pictures`;
-  const truth = found.truth && `  In truth ${found.truth}.`;
-  $("answer").textContent = `${found.text}  (95 % interval: ${found.interval}${picked})${truth}`;
+  const truth = found.truth && ` In truth ${found.truth}.`;
+  const [share, true_] = [document.createElement("strong"), document.createElement("span")];
+  share.textContent = found.text;
+  true_.className = "true";
+  true_.textContent = truth;
+  $("answer").replaceChildren(share, ` (95 % interval: ${found.interval}${picked})`, true_);
   $("command").textContent = found.command;
   $("remarks").replaceChildren(...found.notes.map(item));
   $("history").prepend(item(`${found.query}: ${found.text} (${found.interval}${picked})${truth}`));
@@ -174,7 +198,12 @@ if (asking) {
 
 // Parts of the page that take a while: attributes when somebody opens them, and pictures one after the other.
 async function fetched(path) {
-  const answer = await fetch(path, { redirect: "error" }).catch(() => null);
+  const ask = () => fetch(path, { redirect: "error" }).catch(() => null);
+  let answer = await ask();
+  for (let again = 0; answer?.status === 429 && again < 30; again++) {
+    await new Promise((go) => setTimeout(go, 1000 * (1 + Math.random()))); // others are looking, too
+    answer = await ask();
+  }
   if (!answer?.ok) return null;
   const made = new DOMParser().parseFromString(await answer.text(), "text/html"); // our own page: everything in it is escaped
   for (const chart of made.querySelectorAll(".chart[data-attribute]")) drag(chart);
