@@ -22,9 +22,15 @@ PREFACE = """# Benchmarks
 $ make bench
 ```
 
-The latest result of this command, which also writes this page; `python -m benchmarks NAME --page` measures one section
-anew. Times are CPU seconds of one core, the best of several; what is compared is measured side by side in one run,
-unless the table says otherwise. `MISSED` marks a promise that this run did not keep.
+This page says how fast the software is and how much memory it takes, and what of that is promised. For what a
+collection of a given size costs, see [what a million and a billion reports cost](scale.md). The page is made by the
+command above.
+`python -m benchmarks NAME --page` measures one section anew.
+
+How to read it: each section has a table of what was measured. Where something is promised, a second table follows.
+It has the target, the figure of this run, and whether it was met; `MISSED` marks a promise that this run did not keep.
+Times are CPU seconds of one core, the best of several. What is compared is measured side by side in one run, unless
+the table says otherwise. A µs is a millionth of a second, so 1 µs a report is one second for a million reports.
 """
 
 

@@ -20,10 +20,17 @@ Build = Callable[[], Estimate]
 Row = tuple[str, ...]
 
 
-def builder(method: str, sizes: tuple[int, ...], population: Population, **choices: Any) -> Build:
-    """A function that runs the method, with the settings of its paper, on the population."""
+def builder(
+    method: str,
+    sizes: tuple[int, ...],
+    population: Population,
+    epsilon: float = EPSILON,
+    paper: bool = True,
+    **choices: Any,
+) -> Build:
+    """A function that runs the method on the population, with the settings of its paper or the default ones."""
     declared = schema(*sizes)
-    mechanism = make_mechanism(method, declared, EPSILON, population.n, paper=True, **choices)
+    mechanism = make_mechanism(method, declared, epsilon, population.n, paper=paper, **choices)
     return lambda: run_simulation(mechanism, declared, population, np.random.default_rng(5))
 
 

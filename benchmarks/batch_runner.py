@@ -1,6 +1,6 @@
 """Counting report files, measured in a process of its own.
 
-Run as ``python -m benchmarks.batch_runner speed|count|dedup|spark FOLDER CELLS ROUNDS``.
+Run as ``python -m benchmarks.batch_runner speed|count|dedup FOLDER CELLS ROUNDS``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from ahead_ldp.device.question import question_record
 from ahead_ldp.engines.files import ROWS_AT_ONCE, Asked
 from ahead_ldp.engines.local import count_files
 from ahead_ldp.engines.manifests import ReportFile, find_files
-from ahead_ldp.engines.spark import SparkEngine
 from ahead_ldp.engines.writer import ReportWriter
 from ahead_ldp.oracles import make_oracle
 from ahead_ldp.oracles.bits import clear_padding
@@ -79,22 +78,6 @@ def wall_s(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def tree_cpu_s(pid: int) -> float:
-    """CPU seconds of a process and of all that it started, as far as the system tells."""
-    parents, spent = {}, {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        parents[int(entry.parent.name)] = int(fields[1])
-        spent[int(entry.parent.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sum(spent.get(one, 0.0) for one in found)
-
-
 def main(what: str, folder: str, cells: int, rounds: int) -> dict[str, Any]:
     """The numbers that were asked for."""
     asked, files = question(cells), find_files([folder])
@@ -104,23 +87,11 @@ def main(what: str, folder: str, cells: int, rounds: int) -> dict[str, Any]:
         count_files(files, questions, dedup=dedup, threads=THREADS)
 
     if what == "speed":
-        count(), read_alone(files)
-        taken = [(wall_s(lambda: read_alone(files)), wall_s(count)) for _ in range(max(3, 2 * rounds))]
-        spent = time.process_time()
-        count()
-        cpu_s = time.process_time() - spent
-        read_s, count_s = min(r for r, _ in taken), min(c for _, c in taken)
-        return {"read_s": read_s, "count_s": count_s, "count_cpu_s": cpu_s, "threads": THREADS}
-    if what == "spark":
-        engine = SparkEngine()
-        found = engine.find(folder)
-        first = wall_s(lambda: engine.count(found, questions, dedup=False))
-        before = tree_cpu_s(os.getpid())
-        again = wall_s(lambda: engine.count(found, questions, dedup=False))
-        return {"first_s": first, "again_s": again, "again_cpu_s": tree_cpu_s(os.getpid()) - before}
-    spent = time.process_time()
-    taken_s = wall_s(lambda: count(what == "dedup"))
-    return {"wall_s": taken_s, "cpu_s": time.process_time() - spent, "peak_mb": peak()}
+        runs = {"read_s": lambda: read_alone(files), "count_s": count, "dedup_s": lambda: count(dedup=True)}
+        turns = [{name: wall_s(run) for name, run in runs.items()} for _ in range(1 + max(3, 2 * rounds))]
+        return {"threads": THREADS} | {name: min(turn[name] for turn in turns[1:]) for name in runs}
+    count(what == "dedup")
+    return {"peak_mb": peak()}
 
 
 if __name__ == "__main__":

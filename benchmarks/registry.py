@@ -7,6 +7,7 @@ from collections.abc import Callable
 from benchmarks import (
     ahead,
     batch,
+    builds,
     devices,
     growth,
     imports,
@@ -25,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[Sizes], Section]] = {
     "peers": peers.run,
     "oracles": oracles.run,
     "ahead": ahead.run,
+    "build": builds.run,
     "growth": growth.run,
     "methods": methods.run,
     "intervals": intervals.run,

@@ -13,8 +13,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count as counting
 from pathlib import Path
 from typing import Any
+
+_NUMBERS = counting()  # of the hosts of this process: the kernel takes a namespace down after its name is free again
 
 
 class NoHosts(Exception):
@@ -36,10 +39,12 @@ class Hosts:
             self._make(count)
         except subprocess.CalledProcessError as error:
             self.remove()
+            if "File exists" in error.stderr:  # ours is still there: a fault, and no want of a right
+                raise
             raise NoHosts(f"no network namespace can be made here: {error.stderr.strip()}") from error
 
     def _make(self, count: int) -> None:
-        tag = f"ah{os.getpid() % 100_000}"
+        tag = f"ah{os.getpid() % 100_000}{next(_NUMBERS) % 100:02}"
         for net in range(40, 250):
             if not run("ip", "-o", "addr", "show", "to", f"10.{net}.0.0/24").stdout:
                 self._net = net
@@ -122,6 +127,7 @@ class Hosts:
             self.better(i)
         for i, name in enumerate(self.names, start=1):
             self.kill(i)
+            run("ip", "link", "del", f"{self._tag}o{i}", check=False)
             run("ip", "netns", "del", name, check=False)
         for process in self._started:
             process.wait(60)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         plot_findings,
         plot_tree,
         report_page,
+        report_pdf,
     )
     from ahead_ldp.protocol.mechanism import Mechanism
     from ahead_ldp.research.comparison import Comparison, compare
@@ -43,7 +44,7 @@ __all__ = [
     "Estimate", "Findings", "Mean", "Mechanism", "Plan", "Quantiles", "Query", "Schema", "Series", "Workload",
     "__version__", "as_schema", "collect", "compare", "difference", "infer", "load", "load_schema", "make_mechanism",
     "plan", "plot_answers", "plot_cdf", "plot_difference", "plot_estimate", "plot_findings", "plot_tree",
-    "report_page", "simulate",
+    "report_page", "report_pdf", "simulate",
 ]  # fmt: skip
 
 _HOMES = {
@@ -64,6 +65,7 @@ _HOMES = {
         "plot_findings",
         "plot_tree",
         "report_page",
+        "report_pdf",
     ),
     "engines.archive": ("load",),
     "protocol.mechanism": ("Mechanism",),

@@ -47,7 +47,17 @@ def test_describe(run, capsys):
     truth = float(np.std(crowd()["pay"]))
     assert found["std"]["low"] <= truth <= found["std"]["high"]
     assert main(["describe", "0.json", "--attribute", "pay", "--intervals", "model"]) == 0
-    assert "they hold if" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "they hold if" in printed
+    assert printed.endswith(".\n")  # no empty line at the end
+
+
+def test_describe_two_together(run, capsys):
+    found = run("describe", "0.json", "--attribute", "pay", "--with", "team")
+    assert set(found["results"]) == {"mutual_information"}
+    assert 0 <= found["results"]["mutual_information"]["low"] <= found["results"]["mutual_information"]["value"]
+    assert main(["describe", "0.json", "--attribute", "pay", "--with", "team", "--intervals", "model"]) == 2
+    assert "expected strict intervals" in capsys.readouterr().err
 
 
 def test_difference(run, folder):
@@ -96,6 +106,13 @@ def test_report(run, folder):
         assert elsewhere not in page
 
 
+def test_report_as_a_pdf(run, folder):
+    run("report", "1.json", "pay >= 20", "--title", "Löhne", "--out", "pages/page.PDF", "--intervals", "model")
+    file = (folder / "pages" / "page.PDF").read_bytes()
+    assert file[:5] == b"%PDF-"
+    assert file == ahead_ldp.report_pdf(read_estimate(folder / "1.json"), "pay >= 20", title="Löhne", kind="model")
+
+
 def test_runs_and_campaigns_in_batch_are_read(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     people = crowd()
@@ -124,8 +141,11 @@ def test_runs_and_campaigns_in_batch_are_read(capsys, tmp_path, monkeypatch):
         (["groups", "0.json", "--mean", "pay"], "--by"),
         (["groups", "0.json", "--by", "team"], "--mean or --median"),
         (["weigh", "0.json", "pay >= 12", "--margins", "none.json"], "JSON file"),
-        (["report", "0.json", "--out", "page.pdf"], ".html"),
+        (["report", "0.json", "--out", "page.doc"], "expected --out to end in .html or .pdf, got 'page.doc'"),
+        (["difference", "0.json", "1.json", "--attribute", "age"], "age"),
         (["series", "0.json"], "two rounds"),
+        (["series", "0.json", "1.json", "0.json"], "every round once, got '0.json' twice"),
+        (["describe", "0.json", "--with", "pay"], "--attribute with --with"),
     ],
 )
 def test_a_mistake_is_one_line(folder, capsys, monkeypatch, words, message):

@@ -8,13 +8,13 @@ import pytest
 
 from ahead_ldp import cli
 from ahead_ldp.cli import main
-from ahead_ldp.cli.app import COMMANDS
+from ahead_ldp.cli.app import SECTIONS, commands
 
 HELP = """if True:
     import sys
     from ahead_ldp.cli import main
-    from ahead_ldp.cli.app import COMMANDS
-    assert [main([name, "--help"]) for name in COMMANDS] == [0] * len(COMMANDS)
+    from ahead_ldp.cli.app import commands
+    assert [main([name, "--help"]) for name in commands()] == [0] * len(commands())
     print(*sys.modules, file=sys.stderr)
 """
 
@@ -62,7 +62,7 @@ def python(code, *words):
 
 def test_no_help_loads_more_than_options():
     code, out, err = python(HELP)
-    assert (code, out.count("Usage: ahead ")) == (0, len(COMMANDS)), err
+    assert (code, out.count("Usage: ahead ")) == (0, len(commands())), err
     heavy = {"numpy", "scipy", "rich", "matplotlib", "pyarrow", "starlette", "cryptography", "http.client", "sqlite3"}
     assert not heavy & set(err.split())
 
@@ -80,7 +80,7 @@ def test_a_new_command_is_a_file_and_a_line(capsys, tmp_path, monkeypatch):
 
     (tmp_path / "greeting.py").write_text(GREETING)
     monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
-    monkeypatch.setitem(COMMANDS, "greet", "greeting")
+    monkeypatch.setitem(SECTIONS["Begin"], "greet", "greeting")
     assert "greet Greet somebody." in " ".join(shown("--help").split())
     assert "--attribute SPEC" in shown("greet", "--help")
     assert shown("greet", "Ada") == "Hello Ada\n"

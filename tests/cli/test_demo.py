@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ahead_ldp import simulate
-from ahead_ldp.cli import demo, main, sampletown
+from ahead_ldp.cli import demo, demo_server, main, sampletown
 
 PEOPLE = 3000
 
@@ -51,6 +51,19 @@ def test_a_panel_and_other_methods_run_as_well(tmp_path, capsys, method):
     assert "3,000 of 3,000 people counted" in text
 
 
+@pytest.mark.parametrize("missing", [["fastapi"], ["matplotlib"], ["fastapi", "matplotlib"]], ids=" ".join)
+def test_the_demo_answers_without_the_extras(missing, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(demo, "_is_missing", missing.__contains__)
+    out = tmp_path / "demo.png"
+    code = main(["demo", "--people", str(PEOPLE), "--out", str(out)])
+    told = capsys.readouterr().out
+    assert code == 0
+    assert "intervals hold the truth" in told
+    assert ("A server listens" in told) == ("fastapi" not in missing)
+    assert ("ahead-ldp[server]" in told) == ("fastapi" in missing)
+    assert out.exists() == ("ahead-ldp[plot]" not in told) == ("matplotlib" not in missing)
+
+
 def test_a_kept_demo_shows_the_finished_campaign_to_the_analyst(tmp_path, capsys, monkeypatch):
     """The address it prints, with the token it prints, has the results for as long as it is not interrupted."""
     pages = []
@@ -62,7 +75,7 @@ def test_a_kept_demo_shows_the_finished_campaign_to_the_analyst(tmp_path, capsys
             pages.append(answer.read().decode())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo, "_stay", look_and_leave)
+    monkeypatch.setattr(demo_server, "_stay", look_and_leave)
     text = shown(capsys, "--keep", "--out", str(tmp_path / "x.png"))
     assert "From 3,000 noisy answers" in pages[0]
     assert re.search(r"^The dashboard: http://127\.0\.0\.1:\d+/campaigns/[0-9a-f]{64}/results$", text, re.M)

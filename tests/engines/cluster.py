@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ class Cluster:
 
     def __init__(self, folder: Path, workers: int = 2, cores: int = 2) -> None:
         self.folder, self.hosts = folder, Hosts(workers + 1)
+        self.drivers: list[subprocess.Popen[str]] = []
         spec = importlib.util.find_spec("pyspark")
         assert spec is not None
         assert spec.origin is not None
@@ -65,8 +67,16 @@ class Cluster:
             **settings,
         }
         command = [sys.executable, "-m", "tests.engines.cluster_job", *map(str, words)]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        driver = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        self.drivers.append(driver)
+        return driver
 
     def remove(self) -> None:
-        """End everything."""
+        """End everything, drivers and their children included."""
+        for driver in self.drivers:
+            if driver.poll() is None:
+                os.killpg(driver.pid, signal.SIGKILL)
+            driver.communicate()
         self.hosts.remove()

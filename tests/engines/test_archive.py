@@ -81,7 +81,7 @@ def test_other_files_are_refused(saved, tmp_path):
     with pytest.raises(ValueError, match="unknown fields, got extra"):
         load(saved)
     saved.write_bytes(b"{}x")
-    with pytest.raises(ValueError, match="canonical record"):
+    with pytest.raises(ValueError, match=f"canonical record: .*, in '{saved}'"):
         load(saved)
 
 

@@ -65,11 +65,11 @@ def test_a_campaign_from_the_first_question_to_an_answer(here, capsys):
 def test_what_people_read(here, capsys):
     assert "questions of wave 1" in run(capsys, *START)[1]
     assert "rows answered" in run(capsys, *PERTURB)[1]
-    assert "files" in run(capsys, "tally", "campaign")[1]
+    assert "reports in 1 file\n" in run(capsys, "tally", "campaign")[1]
     assert "questions of wave 2" in run(capsys, "advance", "campaign")[1]
     code, out, _ = run(capsys, "estimate", "campaign", "--out", "so-far.json")
     assert (code, Path("so-far.json").exists()) == (0, True)
-    assert "after 1 waves, not all of them" in out
+    assert "after 1 wave; there are more to come" in out
     assert "destroyed" in run(capsys, *PERTURB, "--end")[1]
     assert "has ended here" in run(capsys, *PERTURB)[2]
 

@@ -1,6 +1,7 @@
 """A real cluster, on hosts of their own: workers die and are slow, and every report is counted once."""
 
 import json
+import shutil
 import time
 
 import numpy as np
@@ -12,17 +13,20 @@ from tests.engines.cluster import Cluster
 from tests.engines.cluster_job import CELLS, as_record
 from tests.engines.examples import some_reports, write
 from tests.hosts import NoHosts
+from tests.needs import needed
+from tools import system
 
-WAIT_S = 120
+WAIT_S = 300  # far more than it takes, so that a busy machine is not taken for a fault
 
 
 @pytest.fixture
 def cluster(tmp_path):
     pytest.importorskip("pyspark")
+    needed(shutil.which("ip"), "ip", system.how_to_install("ip"))
     try:
         made = Cluster(tmp_path)
     except NoHosts as reason:
-        pytest.skip(str(reason))
+        pytest.skip(str(reason))  # a right that nothing installs
     yield made
     made.remove()
 

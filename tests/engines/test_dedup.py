@@ -134,7 +134,6 @@ def test_rows_left_out_by_place():
     left_out.mark(np.array([(3 << 32) + 9, (3 << 32) + 2, 5 << 32], np.uint64))
     left_out.mark(np.array([(3 << 32) + 20], np.uint64))
     assert left_out.files == [3, 5]
-    assert left_out.keep(0, 0, 5) is None
-    assert np.flatnonzero(~left_out.keep(3, 1, 20)).tolist() == [1, 8, 19]
-    assert left_out.keep(3, 100, 3).tolist() == [True] * 3
+    assert np.flatnonzero(left_out.marked(3, np.arange(1, 21))).tolist() == [1, 8, 19]
+    assert left_out.marked(3, np.arange(100, 103)).tolist() == [False] * 3
     assert left_out.marked(4, np.arange(3)).tolist() == [False] * 3

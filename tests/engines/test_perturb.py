@@ -278,6 +278,13 @@ def test_numbers_and_texts_name_the_same_rows_and_csv_reads_alike(held):
             np.testing.assert_array_equal(payloads, other[group][1])
 
 
+def test_a_csv_file_without_a_column_says_which_are_wanted(held):
+    (held / "people.csv").write_text("person,salary\np0,4711\n")
+    with pytest.raises(ValueError, match=r"the columns person, pay in '.*people.csv', got others") as error:
+        answer(held, table="people.csv")
+    assert "4711" not in str(error.value)
+
+
 @pytest.mark.parametrize("row", ["p1,secret4711", "p1,2,4711"])
 def test_a_bad_line_of_a_csv_file_does_not_show(held, row):
     (held / "people.csv").write_text(f"person,pay\np0,1\n{row}\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOST_MEMORY = 900  # MB: hashes of ids are in memory up to 2^24, 128 MiB, and are sorted there
+MOST_MEMORY = 900  # MB, of writing too; hashes of ids are in memory up to 2^22
 SIZES = ("1e6", "1e7", os.environ.get("AHEAD_SCALE", "3e7"))  # 1e8 takes 6 GB of disk
 
 

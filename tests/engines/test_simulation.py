@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ahead_ldp.engines.simulation import Population, run_simulation
+from ahead_ldp.engines.simulation import Population, drawn_groups, run_simulation
 from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.oracles import make_oracle
 from ahead_ldp.partitions.partition import Partition
 from ahead_ldp.protocol.mechanism import Group, Question
 from ahead_ldp.schema.workloads import Workload, true_answers
+from tests.reference.sampling import groups_drawn
 from tests.support import PASS, POWER, chi_square, domains, examples, schema_of
 
 GROUPS = (Group("a", 1), Group("b", 3), Group("c", 2))
@@ -62,6 +63,36 @@ def test_division_is_multinomial_in_every_cell(people, form):
     n = sum(people)
     both = np.array([comb(n, k) * 0.5**n for k in range(n + 1)])
     assert chi_square(np.array([totals[k] for k in range(n + 1)]), both) < PASS
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 140, 300, 20_000])
+def test_groups_are_drawn_as_by_going_through_all_of_them(groups):
+    """Equal, uneven and no shares: the same groups from the same random numbers."""
+    rng = np.random.default_rng(groups)
+    for shares in (np.full(groups, 1 / groups), rng.dirichlet(np.full(groups, 0.01)), np.eye(groups)[groups // 2]):
+        ends, count = np.cumsum(shares), min(10**6 // groups, 40_000)
+        found, slow = (draw(ends, count, np.random.default_rng(3)) for draw in (drawn_groups, groups_drawn))
+        np.testing.assert_array_equal(found, slow)
+
+
+def test_people_who_come_by_columns_are_held_by_rows():
+    """A table often holds its columns one after the other. To take a group's rows from it copies all of it."""
+    rows = np.random.default_rng(5).integers(0, 7, (3_000, 4))
+    by_columns = Population.of_records(np.asfortranarray(rows), (7,) * 4)
+    assert by_columns.records.flags.c_contiguous
+    of_both = (p.divide(GROUPS, np.random.default_rng(1)) for p in (by_columns, Population.of_records(rows, (7,) * 4)))
+    for group, same in zip(*(divided.values() for divided in of_both), strict=True):
+        np.testing.assert_array_equal(group.records, same.records)
+
+
+def test_records_are_divided_as_numpys_choice_draws():
+    """Recorded runs rest on these random numbers."""
+    records, shares = np.arange(5000)[:, None], np.array([0.2, 0.05, 0.0, 0.75])
+    groups = [Group(name, share) for name, share in zip("abcd", (4, 1, 0, 15), strict=True)]
+    parts = Population.of_records(records, [5000]).divide(groups, np.random.default_rng(8))
+    chosen = np.random.default_rng(8).choice(4, 5000, p=shares)
+    for i, part in enumerate(parts.values()):
+        np.testing.assert_array_equal(part.records, records[chosen == i])
 
 
 def test_division_that_is_off_is_seen():

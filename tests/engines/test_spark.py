@@ -149,7 +149,7 @@ def test_other_bytes_than_the_manifest_says_are_found(engine, tmp_path):
 
 def test_skewed_empty_and_single_row_files(engine, tmp_path, monkeypatch):
     """A large file is counted in parts, by several tasks; copies in other parts and files are found."""
-    monkeypatch.setattr(spark, "ROWS_PER_TASK", 1000)
+    monkeypatch.setattr(spark, "ROWS_PER_PART", 1000)
     monkeypatch.setattr(writer, "ROWS_PER_GROUP", 700)
     asked = asked_of("oue", 64)
     ids, payloads = some_reports(asked, 5001)
@@ -164,7 +164,7 @@ def test_skewed_empty_and_single_row_files(engine, tmp_path, monkeypatch):
 
 
 def test_a_part_that_is_damaged_spoils_its_file(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(spark, "ROWS_PER_TASK", 300)
+    monkeypatch.setattr(spark, "ROWS_PER_PART", 300)
     monkeypatch.setattr(writer, "ROWS_PER_GROUP", 100)
     asked = asked_of()
     ids, payloads = some_reports(asked, 900)

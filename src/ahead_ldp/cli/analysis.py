@@ -11,6 +11,7 @@ from ahead_ldp import plots
 from ahead_ldp.cli import drawing, inputs
 from ahead_ldp.cli.options import File, Intervals, Text, Texts, argument, flag, option
 from ahead_ldp.cli.printing import Shown
+from ahead_ldp.estimates import answers as answering
 from ahead_ldp.estimates.analysis import describing, differences
 from ahead_ldp.estimates.analysis import series as rounds_of
 
@@ -20,19 +21,49 @@ Attribute = Annotated[Text, option("--attribute", "NAME", "One attribute; left o
 Picture = Annotated[File, option("--plot", "FILE", "Draw it, as a .png, .svg or .pdf file.")]
 
 
-def describe(run: Run, attribute: Attribute = None, *, shown: Intervals) -> Shown:
-    """Say how far people lie apart, and how unequally a total is shared out.
+def describe(
+    run: Run,
+    attribute: Attribute = None,
+    beside: Annotated[Text, option("--with", "NAME", "Another attribute: say what ties the two together.")] = None,
+    *,
+    shown: Intervals,
+) -> Shown:
+    """Say how far people lie apart, and how unequal a total is.
 
     Standard deviation, Gini coefficient, top tenth, bottom half and relative
-    poverty, each with its interval.
+    poverty, each with its interval. With a second attribute: correlation and
+    mutual information, whose intervals are strict.
     """
     estimate = inputs.read_estimate(run)
-    record, text = dict[str, Any](), list[str]()
+    if beside is not None:
+        return _tied(run, estimate, attribute, beside, shown.kind)
+    record, parts = dict[str, Any](), list[str]()
     for a in describing.numeric(estimate, attribute):
         found = describing.described(estimate, a)
         record[a.name] = {name: f.records(kind=shown.kind)[0] for name, f in found.items()}
-        text += [line for f in found.values() for line in [f"{a.name}:", f.table(kind=shown.kind), ""]]
-    return Shown({**inputs.about(run, estimate), "intervals": shown.kind, "results": record}, text)
+        rows = [_row(describing.SAID[name], f, shown.kind) for name, f in found.items()]
+        notes = dict.fromkeys(note for f in found.values() for note in f.notes(kind=shown.kind))
+        parts.append("\n".join([answering.text_table([a.name, "value", "95 % interval"], rows), *notes]))
+    return Shown({**inputs.about(run, estimate), "intervals": shown.kind, "results": record}, ["\n\n".join(parts)])
+
+
+def _tied(run: Path, estimate: ahead_ldp.Estimate, first: str | None, second: str, kind: Any) -> Shown:
+    """What ties two attributes together."""
+    if first is None:
+        raise ValueError("expected --attribute with --with, got none")
+    found = describing.related(estimate, first, second)
+    rows = [_row(name.replace("_", " "), f, kind) for name, f in found.items()]
+    notes = dict.fromkeys(note for f in found.values() for note in f.notes(kind=kind))
+    text = [answering.text_table([f"{first} and {second}", "value", "95 % interval"], rows), *notes]
+    record = {"first": first, "second": second, "results": {name: f.records(kind=kind)[0] for name, f in found.items()}}
+    return Shown({**inputs.about(run, estimate), "intervals": kind, **record}, text)
+
+
+def _row(said: str, findings: Any, kind: Any) -> list[str]:
+    (low,), (high,) = findings.interval(kind=kind)
+    width = float(high - low)
+    value, least, most = (findings.said(number, width) for number in (findings.value, low, high))
+    return [said, value, f"{least} .. {most}"]
 
 
 def difference(
@@ -45,7 +76,7 @@ def difference(
     *,
     shown: Intervals,
 ) -> Shown:
-    """Say what changed from one run to another, and test "no change".
+    """Say what changed from one run to another, and test it.
 
     Every number is the later one less the earlier. The two may have different
     buckets, but no reports in common.
@@ -54,7 +85,9 @@ def difference(
         raise ValueError(f"expected --about to be everybody or people, got {about!r}")
     one, other = inputs.read_estimate(first), inputs.read_estimate(second)
     change, kind = differences.difference(one, other, sampled=about == "everybody"), shown.kind
-    names = [n for n in one.schema.names if n in other.schema.names and attribute in (None, n)]
+    names = change.shared if attribute is None else [attribute]
+    if not names and not queries:
+        raise ValueError("expected runs that have an attribute in common, got two that have none")
     record: dict[str, Any] = {"first": str(first), "second": str(second), "about": about, "intervals": kind}
     text = list[str]()
     if queries:
@@ -84,7 +117,7 @@ def groups(
     *,
     shown: Intervals,
 ) -> Shown:
-    """Answer queries, or give a mean or a median, in every group of people."""
+    """Answer queries, means or medians for each group of people."""
     if not by:
         raise ValueError("expected an attribute whose categories are the groups, by --by")
     estimate = inputs.read_estimate(run)
@@ -94,7 +127,7 @@ def groups(
     found |= {} if median is None else {f"median of {median}": parts.quantiles(median)}
     if not found:
         raise ValueError("expected queries, --mean or --median, got none of them")
-    text = [line for name, f in found.items() for line in [f"{name}:", f.table(kind=shown.kind), ""]]
+    text = ["\n\n".join(f"{name}:\n{f.table(kind=shown.kind)}" for name, f in found.items())]
     if plot is not None:
         drawing.check_format(plot, "--plot")
         drawing.save(plots.plot_findings(next(iter(found.values())), kind=shown.kind), plot)
@@ -108,7 +141,7 @@ def weigh(
     queries: Annotated[list[str], argument("QUERY...", 'Such as "pay in 100000..120000".')],
     margins: Annotated[Path, option("--margins", "FILE", "JSON: attribute, category, share or count of everybody.")],
 ) -> Shown:
-    """Answer queries as if some attributes had the shares that are known of everybody."""
+    """Answer queries with people weighted to known shares."""
     estimate = inputs.read_estimate(run)
     try:
         known = json.loads(margins.read_text("utf-8"))
@@ -131,8 +164,11 @@ def series(
     query: Annotated[Text, option("--query", "QUERY", "The share to follow; left out, only the budget.")] = None,
     smooth: Annotated[bool, flag("--smooth", "Take the share as a random walk.")] = False,
 ) -> Shown:
-    """Follow a share over the rounds of a campaign, and add up what they cost a person."""
-    made = rounds_of.Series({str(path): inputs.read_estimate(path) for path in runs})
+    """Follow a share over rounds, and add up what they cost."""
+    names = [str(path) for path in runs]
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise ValueError(f"expected every round once, got {twice[0]!r} twice")
+    made = rounds_of.Series({name: inputs.read_estimate(path) for name, path in zip(names, runs, strict=True)})
     budget = made.budget()
     record: dict[str, Any] = {"budget": budget}
     text = [
@@ -150,19 +186,23 @@ def series(
 def report(
     run: Run,
     queries: Asked = None,
-    out: Annotated[Path, option("--out", "FILE", "The page, an .html file.")] = Path("report.html"),
+    out: Annotated[Path, option("--out", "FILE", "The file: .html for a page, .pdf to print.")] = Path("report.html"),
     title: Annotated[str, option("--title", "TEXT", "Its heading.")] = "Report",
     before: Annotated[File, option("--before", "RUN", "An earlier run, for what changed since.")] = None,
     by: Annotated[Text, option("--by", "NAME", "Groups: means for each category of this attribute.")] = None,
     *,
     shown: Intervals,
 ) -> Shown:
-    """Write a page with pictures and sentences that can be sent as it is."""
-    if out.suffix.lower() != ".html":
-        raise ValueError(f"expected --out to end in .html, got {str(out)!r}")
+    """Write a page with pictures and sentences, ready to send.
+
+    A PDF has the same contents and needs the extra pdf.
+    """
+    if out.suffix.lower() not in (".html", ".pdf"):
+        raise ValueError(f"expected --out to end in .html or .pdf, got {str(out)!r}")
     estimate = inputs.read_estimate(run)
     earlier = None if before is None else inputs.read_estimate(before)
-    page = ahead_ldp.report_page(estimate, *(queries or ()), title=title, before=earlier, by=by, kind=shown.kind)
+    write = ahead_ldp.report_pdf if out.suffix.lower() == ".pdf" else ahead_ldp.report_page
+    page = write(estimate, *(queries or ()), title=title, before=earlier, by=by, kind=shown.kind)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(page, "utf-8")
+    out.write_bytes(page.encode() if isinstance(page, str) else page)
     return Shown({**inputs.about(run, estimate), "page": str(out)}, [f"written: {out}"])

@@ -15,38 +15,53 @@ from typer.main import get_command
 
 from ahead_ldp.cli import later, options
 
-COMMANDS = {  # by name, in the order of the help: the file that each is in
-    "methods": "lists",
-    "plan": "plan",
-    "evaluate": "evaluate",
-    "collect": "runs",
-    "query": "runs",
-    "plot": "runs",
-    "describe": "analysis",
-    "difference": "analysis",
-    "groups": "analysis",
-    "weigh": "analysis",
-    "series": "analysis",
-    "schedule": "schedule",
-    "report": "analysis",
-    "serve": "serve",
-    "token": "serve",
-    "audit": "audit",
-    "respond": "respond",
-    "reproduce": "reproduce",
-    "compare": "compare",
-    "datasets": "lists",
-    "new-method": "new_method",
-    "start": "batch",
-    "perturb": "batch",
-    "tally": "batch",
-    "advance": "batch",
-    "estimate": "batch",
-    "campaign": "campaign",
-    "store": "store",
-    "issue": "issue",
-    "demo": "demo",
+SECTIONS: dict[str, dict[str, str]] = {  # in the order of the help: commands, and the file that each is in
+    "Begin": {
+        "demo": "demo",
+        "plan": "plan",
+        "schedule": "schedule",
+    },
+    "Ask people over a server": {
+        "serve": "serve",
+        "campaign": "campaign",
+        "respond": "respond",
+        "issue": "issue",
+        "token": "serve",
+        "audit": "audit",
+        "store": "store",
+    },
+    "Count reports in files": {
+        "collect": "runs",
+        "start": "batch",
+        "perturb": "batch",
+        "tally": "batch",
+        "advance": "batch",
+        "estimate": "batch",
+    },
+    "Read what was collected": {
+        "query": "runs",
+        "plot": "runs",
+        "describe": "analysis",
+        "difference": "analysis",
+        "groups": "analysis",
+        "weigh": "analysis",
+        "series": "analysis",
+        "report": "analysis",
+    },
+    "Compare methods": {
+        "methods": "lists",
+        "compare": "compare",
+        "evaluate": "evaluate",
+        "reproduce": "reproduce",
+        "datasets": "lists",
+        "new-method": "new_method",
+    },
 }
+
+
+def commands() -> dict[str, str]:
+    """Every command, in the order of the help, with its file."""
+    return {name: file for section in SECTIONS.values() for name, file in section.items()}
 
 
 class _Program(TyperGroup):
@@ -54,24 +69,32 @@ class _Program(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands: Any = dict.fromkeys(COMMANDS)  # their names, in order, and for the suggestions after a slip
+        self.commands: Any = dict.fromkeys(commands())  # their names, in order, and for the suggestions after a slip
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command, from its file; None if there is none of this name."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in commands():
             return None
         command = _from_file(cmd_name)
         return get_command(command if isinstance(command, typer.Typer) else options.group(None, command))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The list in the help: what each says of itself. Their options are not looked at, which takes longer."""
-        said = {n: c.info.help if isinstance(c := _from_file(n), typer.Typer) else c.__doc__ for n in COMMANDS}
-        TyperGroup(commands={n: TyperCommand(n, help=text) for n, text in said.items()}).format_commands(ctx, formatter)
+        """The lists in the help: what each says of itself. Their options are not looked at, which takes longer."""
+        room = formatter.width - 6 - max(map(len, commands()))
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, _shortly(name, room)) for name in section])
+
+
+def _shortly(name: str, room: int) -> str:
+    command = _from_file(name)
+    said = command.info.help if isinstance(command, typer.Typer) else command.__doc__
+    return TyperCommand(name, help=said).get_short_help_str(room)
 
 
 def _from_file(name: str) -> Any:  # a function, or a group of them
     with later.put_off():
-        return getattr(later.real(f"ahead_ldp.cli.{COMMANDS[name]}"), name.replace("-", "_"))
+        return getattr(later.real(f"ahead_ldp.cli.{commands()[name]}"), name.replace("-", "_"))
 
 
 app = typer.Typer(

@@ -14,13 +14,15 @@ from ahead_ldp.service.campaigns import audit as audits
 def audit(
     url: Annotated[str, argument("URL", "Address of a campaign, ending with its digest; or a directory.")],
 ) -> Shown:
-    """Recompute the public chain of a campaign, and say what matched.
+    """Recompute the public chain of a campaign, and compare it.
 
     A directory of `ahead collect`, `ahead start` or `ahead campaign export`
     is computed again from its files.
     """
     if Path(url).is_dir():
         return _directory(Path(url))
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"expected a directory that is there, or the http(s) address of a campaign, got {url!r}")
     result = audits.audit_url(url)
     rows = [[c.name, "matched" if c.matched else "DIFFERS", c.detail] for c in result.checks]
     table = Table(f"campaign {result.campaign}", ["check", "result", "what"], rows, left=3)

@@ -20,8 +20,19 @@ from ahead_ldp.cli.options import (
     flag,
     option,
 )
-from ahead_ldp.cli.printing import Shown, Table
-from ahead_ldp.engines import campaigns, jobs, layout, local, manifests, runs, spark, spark_holding, spark_session
+from ahead_ldp.cli.printing import Shown, Table, several
+from ahead_ldp.engines import (
+    addresses,
+    campaigns,
+    jobs,
+    layout,
+    local,
+    manifests,
+    runs,
+    spark,
+    spark_holding,
+    spark_session,
+)
 from ahead_ldp.engines import counting as counts
 from ahead_ldp.engines import perturb as perturbing
 from ahead_ldp.protocol import mechanism as protocol
@@ -53,7 +64,7 @@ def start(
     method: Annotated[Text, option("--method", "M", "See `ahead methods`; left out, the best.")] = None,
     settings: Settings,
 ) -> Shown:
-    """Begin a campaign in batch: a directory with its first questions."""
+    """Begin a campaign in a directory, with its first questions."""
     schema = inputs.declared_schema(declared)
     if schema is None:
         raise ValueError("expected attributes, by --attribute or --schema")
@@ -109,9 +120,10 @@ def perturb(
     else:
         frame, table = spark_holding.read_frame(spark_session.spark_session(), data)
         done = spark_holding.answer_frame(frame, plan, holder, reports, table)
-    answered = f"{sum(done.reports.values()):,} of {done.rows:,} rows answered; their reports are in {reports}"
+    place = addresses.shown(reports)
+    answered = f"{sum(done.reports.values()):,} of {done.rows:,} rows answered; their reports are in {place}"
     rest = "all groups have answered: the key is destroyed" if done.ended else "the other rows answer in other waves"
-    record = {"wave": done.wave, "rows": done.rows, "reports": done.reports, "out": reports, "ended": done.ended}
+    record = {"wave": done.wave, "rows": done.rows, "reports": done.reports, "out": place, "ended": done.ended}
     return Shown(record, [f"wave {done.wave}: {answered}", rest])
 
 
@@ -143,7 +155,7 @@ def tally(
     counted = [(a, result.tallies[a.question]) for a in sorted(questions.values(), key=lambda a: (a.wave, a.group))]
     tallies = [{"wave": a.wave, "group": a.group, **protocol.tally_record(a.question, told)} for a, told in counted]
     rows = [[str(a.wave), a.group, a.oracle.name, str(a.oracle.d), f"{told.n:,}"] for a, told in counted]
-    title = f"{result.reports:,} reports in {len(result.files):,} files"
+    title = f"{several(result.reports, 'report')} in {several(len(result.files), 'file')}"
     table = Table(title, ["wave", "group", "oracle", "cells", "reports"], rows, left=3)
     campaign_of = next(iter(questions.values())).campaign
     counted_files = manifests.manifest_digest(campaign_of, [file.entry for file in result.files])
@@ -168,7 +180,7 @@ def advance(
     allow_empty: Annotated[bool, flag("--allow-empty", "Close the wave without any report.")] = False,
     stored: Annotated[bool, flag("--stored", "Count the open wave without its method, and end with it.")] = False,
 ) -> Shown:
-    """Close the open wave: count its files, write the next questions.
+    """Close the open wave: count its files, and ask the next one.
 
     The list of files with their digests is frozen first. After the last wave
     the estimate is written.
@@ -184,7 +196,7 @@ def advance(
             reading="stored" if stored else None,
         )
     result, wave = closed.result, closed.wave
-    head = f"wave {wave} closed: {result.reports:,} reports in {len(result.files):,} files"
+    head = f"wave {wave} closed: {several(result.reports, 'report')} in {several(len(result.files), 'file')}"
     follows = f"questions of wave {wave + 1}: {directory / 'questions' / str(wave + 1)}"
     if closed.last:
         follows = f"estimate: {directory / 'estimate.json'}"
@@ -211,12 +223,12 @@ def estimate(
     *,
     shown: Intervals,
 ) -> Shown:
-    """Say what the waves closed so far amount to."""
+    """Say what the closed waves show so far."""
     wanted = inputs.reading(reading)
     with inputs.replaying("campaign", "estimated"):
         so_far, waves, finished = campaigns.read_estimate(directory, wanted)
     if out is not None:
         so_far.save(out)
     record = {**inputs.about(directory, so_far), "waves": waves, "finished": finished}
-    last = f"after {waves} waves, {'all of them' if finished else 'not all of them'}"
+    last = f"after {several(waves, 'wave')}; {'there are no more' if finished else 'there are more to come'}"
     return Shown(record, inputs.summary(so_far, last, shown.kind))

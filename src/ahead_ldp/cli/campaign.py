@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -31,17 +33,22 @@ def create(file: Annotated[Path, argument("FILE", "The campaign as .toml.")], *,
         draft = tomllib.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"expected a campaign as TOML in {str(file)!r}: {error}") from None
-    created = remote.post("/campaigns", draft)
+    return _created(remote.post("/campaigns", draft))
+
+
+def _created(created: dict[str, Any]) -> Shown:
+    """The digest of a draft; beside it the plan and what comes next."""
     for line in _planned(created.get("plan")):
         printing.note(line)
-    printing.note(f"next: ahead campaign open {created.get('name', created['campaign'])}")
+    name = created.get("name", created["campaign"])
+    printing.note(f"next: ahead campaign open {name}; or first ahead campaign rehearse {name}")
     return Shown(created, [created["campaign"]])
 
 
 def _planned(plan: dict[str, Any] | None) -> Iterator[str]:
     """How the people expected are spread; a server of an earlier version does not say it."""
     if plan is None:
-        yield "no people expected were declared (users): nothing says whether they will be enough"
+        yield "the text does not say how many people you expect (users): so nobody can tell whether they will be enough"
         return
     people = ", ".join(f"{wave['people']:,.0f}" for wave in plan["waves"])
     yield f"{plan['users']:,} people expected, in {plan['groups']} groups; people per wave: {people}"
@@ -59,14 +66,19 @@ def new(
     ] = None,
     remote: Remote,
 ) -> Shown:
-    """Create a campaign as a draft, from a survey file or from answers to a few questions, and print its digest."""
+    """Create a draft from a survey file, or from a few questions.
+
+    Without --survey the questions are asked here, one by one. The campaign's
+    digest is printed.
+    """
     if keep is not None and (survey is not None or keep.exists()):
         raise ValueError("expected --keep to be a new file, and no --survey beside it")
+    if survey is None:
+        remote.get("/campaigns")  # who is not let in should know it before answering the guide
     asked = ask_survey(input) if survey is None else surveys.read_survey(survey)
     if keep is not None:
         keep.write_text(survey_text(asked), "utf-8")
-    created = remote.post("/campaigns", surveys.survey_draft(asked))
-    return Shown(created, [created["campaign"]])
+    return _created(remote.post("/campaigns", surveys.survey_draft(asked)))
 
 
 def rehearse(
@@ -80,10 +92,11 @@ def rehearse(
     keep: Annotated[bool, flag("--keep", "Show the page of results in a browser until Ctrl-C.")] = False,
     remote: Remote,
 ) -> Shown:
-    """Let synthetic people answer a copy of a campaign, and print the answers beside the truth.
+    """Let made-up people answer a copy of a campaign.
 
-    The copy is marked as a rehearsal. It runs on a server, store and keys of
-    its own, and is deleted at the end. Left out, WHAT is asked for here.
+    The answers are printed beside the truth. The copy is marked as a
+    rehearsal. It runs on a server, store and keys of its own, and is deleted
+    at the end. Without WHAT the questions are asked here, one by one.
     """
     return rehearsing.show(rehearsing.terms_of(what, remote), embedded.stage, people, seed, asked or [], keep)
 
@@ -92,7 +105,7 @@ def list_(*, remote: Remote) -> Shown:
     """List all campaigns."""
     listed = remote.get("/campaigns")
     lines = [f"{c['name']}  {c['state']}  {c['title']}\n    {c['campaign']}" for c in listed]
-    return Shown(listed, lines or ["no campaigns yet: `ahead campaign create FILE`"])
+    return Shown(listed, lines or ["no campaigns yet: `ahead campaign new`"])
 
 
 def open_(name: Name, *, remote: Remote) -> Shown:
@@ -202,6 +215,15 @@ def export(
     remote: Remote,
 ) -> None:
     """Write everything as files, for a recount elsewhere."""
+    before = os.umask(0o077)  # reports are for those alone who asked for them
+    try:
+        _export(name, out, parquet, remote)
+    finally:
+        os.umask(before)
+    print(f"written: {out}")
+
+
+def _export(name: str, out: Path, parquet: bool, remote: Remote) -> None:
     if out.exists() and any(out.iterdir()):
         raise ValueError(f"expected a new directory, got {str(out)!r}")
     at = _at(remote, name)
@@ -211,22 +233,21 @@ def export(
     groups = []
     for wave in chain["waves"]:
         for asked in wave["groups"]:
-            place = f"{wave['number']}/{asked['group']}"
+            place = partial(layout.place, out, wave=int(wave["number"]), group=asked["group"])  # refuses other paths
             question = device.canonical_bytes(asked["question"])
-            _write(out / "questions" / f"{place}.json", question)
+            _write(place("questions"), question)
             if asked["tally"] is not None:
-                _write(out / "tallies" / f"{place}.json", device.canonical_bytes(asked["tally"]))
+                _write(place("tallies"), device.canonical_bytes(asked["tally"]))
             chosen = quote(asked["group"], safe="")
             reports = remote.read(f"{at}/waves/{wave['number']}/reports?group={chosen}")
             if parquet:
                 groups.append((question, reports))
             else:
-                _write(out / "reports" / f"{place}.bin", reports, end=b"")
+                _write(place("reports", end="bin"), reports, end=b"")
     if parquet:
         exports.write_parquet(out / "reports", groups)
     if chain["state"] == "finished":
         _write_estimate(out)
-    print(f"written: {out}")
 
 
 def _write_estimate(root: Path) -> None:

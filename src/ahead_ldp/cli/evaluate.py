@@ -25,7 +25,9 @@ def evaluate(
     method: Annotated[Text, option("--method", "M[,M...]", "Left out, the best for the attributes.")] = None,
     settings: options.Settings,
     queries: Annotated[File, option("--queries", "FILE", "lo,hi per attribute in codes, closed: .csv or .npy.")] = None,
-    random: Annotated[int | None, option("--random", "Q", "That many random queries; 200 without --queries.")] = None,
+    random: Annotated[
+        int | None, option("--random", "Q", "How many random queries; left out, 200 if there is no --queries.")
+    ] = None,
     repeats: options.Repeats = 20,
     seed: Annotated[int, option("--seed", "S", "Seed of queries, groups and noise.")] = 0,
 ) -> Shown:
@@ -119,4 +121,4 @@ def _table(about: dict[str, Any], scores: list[evaluation.Score]) -> Table:
         ]
         for score in scores
     ]
-    return Table(title, head, rows, left=2)
+    return Table(title, head, rows, left=3)

@@ -52,10 +52,11 @@ def invite(
     link: Annotated[str, option("--link", "URL", "The link for people, as the campaign's page shows it.")],
     out: Annotated[Path, option("--out", "FILE", "The file for the mail merge; a new one.")],
 ) -> None:
-    """Enrol everybody in a file, and write it with a link for each that works once.
+    """Enrol everybody in a file, with a link for each.
 
-    Secrets stand behind the # of the links, which browsers send nowhere.
-    The file is for the issuer alone: keep it from the collector.
+    Its lines are written to a new file with one more column: the link, which
+    works once. Secrets stand behind the # of the links, which browsers send nowhere.
+    The new file is for the issuer alone: keep it from the collector.
     """
     count = invitations.invite(issuer.Office.open(directory).roster, members, link, out)
     note(f"{count:,} links written to {out}: whoever has this file can answer for everybody")

@@ -61,7 +61,7 @@ def _waves(name: str) -> int:
 
 
 def datasets() -> Shown:
-    """List the data sets: which are here, which are missing, how to get them."""
+    """List the data sets that are here, and how to get others."""
     folder = catalogue.data_folder()
     listed = [_dataset(dataset, folder) for dataset in catalogue.DATASETS.values()]
     shapes = [{"dataset": name, "about": about} for name, about in catalogue.SHAPES.items()]

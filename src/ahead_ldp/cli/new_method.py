@@ -123,7 +123,7 @@ Which answers are unbiased, what the standard errors hold, and where the method 
     "README.md": """\
 # $distribution
 
-The method `$name` for [ahead-ldp](https://pypi.org/project/ahead-ldp/). Install it with `pip install -e .`; then
+The method `$name` for the Python package ahead-ldp. Install it with `pip install -e .`; then
 `ahead methods` lists it, and every command takes `--method $name`. `pytest` runs its contract.
 """,
 }

@@ -139,11 +139,21 @@ def check_engine(name: str) -> str:
 
 
 def group(text: str | None, *bodies: Callable[..., object]) -> typer.Typer:
-    """Functions as commands of their names; one alone, without a text for all of them, is a command itself."""
-    commands = typer.Typer(help=text, no_args_is_help=text is not None, add_completion=False, rich_markup_mode=None)
+    """Functions as commands of their names; one alone, without a text for all of them, is a command itself.
+
+    Without a command after its name, a group shows its help.
+    """
+    commands = typer.Typer(help=text, add_completion=False, rich_markup_mode=None)
+    if text is not None:
+        commands.callback(invoke_without_command=True)(_show_help)
     for body in bodies:
         commands.command(body.__name__.rstrip("_"))(_command(body))
     return commands
+
+
+def _show_help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def _command(body: Callable[..., object]) -> Callable[..., object]:

@@ -38,7 +38,7 @@ def ledger_at(path: Path) -> Iterator[Ledger]:
 def read_fields(file: Path) -> dict[str, Fields]:
     """A file of mappings: JSON, by the digest of a campaign the owner's field of each of its attributes."""
     brought = None
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         brought = json.loads(file.read_text("utf-8"))
     if not isinstance(brought, dict) or not all(isinstance(mapped, dict) for mapped in brought.values()):
         raise ValueError("expected --fields to be a JSON object of campaigns, each an object of attributes and fields")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from ahead_ldp import mechanisms
 from ahead_ldp.cli import drawing, inputs, printing
-from ahead_ldp.cli.options import Declared, File, Settings, Text, option
+from ahead_ldp.cli.options import Declared, File, Settings, Text, flag, option
 from ahead_ldp.cli.printing import Shown, Table, percent
 from ahead_ldp.device import epsilon as limits
 from ahead_ldp.engines import progress
@@ -52,15 +52,17 @@ def plan(
         float | None, option("--shuffle-delta", "D", "Also the central epsilon behind a shuffler, at this delta.")
     ] = None,
     minimum: Annotated[
-        int | None, option("--minimum", "N", "Reports without which a campaign's group is not counted; 100.")
+        int | None, option("--minimum", "N", "A group with fewer reports is not counted; left out, 100.")
     ] = None,
     by: Annotated[Text, option("--by", "NAME", "Also what a split by the groups of this attribute costs.")] = None,
+    simulate: Annotated[bool, flag("--simulate", "Simulate now, and read nothing from the tables.")] = False,
     settings: Settings,
 ) -> Shown:
-    """Say what a collection would look like, and the error to expect.
+    """Say what to expect of a collection before it begins.
 
-    Errors and intervals are simulated on reference populations; no data are
-    read. With --target, the people or the epsilon left out are found.
+    Errors and intervals are those of reference populations, from tables that
+    were simulated in advance, or simulated now where these do not reach. No
+    data are read. With --target, the people or the epsilon left out are found.
     """
     schema = inputs.declared_schema(declared)
     if schema is None:
@@ -79,25 +81,32 @@ def plan(
     if by is not None:
         splits.asked_in_groups(schema, by)
     evaluation.check_runs(_choose(case)[0], schema)
-    solution = None if unknown is None else targets.solve(case, unknown, share, printing.note, kind)
+    solution = None if unknown is None else targets.solve(case, unknown, share, printing.note, kind, simulate)
     case = case if solution is None else solution.forecast.case
-    planned, applied = _plan(case, few_people.MINIMUM if minimum is None else minimum)
-    compared = _compare(case, methods, kind) if len(methods) > 1 else []
+    planned, applied = _plan(case, few_people.MINIMUM if minimum is None else minimum, simulate)
+    compared = _compare(case, methods, kind, simulate) if len(methods) > 1 else []
     record = {**planned.record(), "settings": applied}
     if solution is not None:
         record["solution"] = solution.record()
     if compared:
         record["compared"] = [f.record() for f in compared]
-    record["exchange"] = _exchange(case)
-    if by is not None:
-        record["split"] = [c.record() for c in splits.group_costs(planned.mechanism, case.schema, case.users, by)]
-    if delta is not None:
-        central = accounting.central_epsilon(case.epsilon, case.users, delta)
-        record["shuffled"] = {"delta": delta, "central_epsilon": central, "conditions": list(accounting.CONDITIONS)}
+    record |= {"exchange": _exchange(case), **_further(planned, by, delta)}
     if curve is not None:
-        _draw(case, share, curve, kind)
+        _draw(case, share, curve, kind, simulate)
         record["curve"] = str(curve)
     return Shown(record, _text(planned, solution, compared, record))
+
+
+def _further(planned: planner.Plan, by: str | None, delta: float | None) -> dict[str, Any]:
+    """What was asked for beside the plan: the cost of a split by groups, the privacy behind a shuffler."""
+    found: dict[str, Any] = {}
+    if by is not None:
+        costs = splits.group_costs(planned.mechanism, planned.schema, planned.users, by)
+        found["split"] = [cost.record() for cost in costs]
+    if delta is not None:
+        central = accounting.central_epsilon(float(planned.mechanism.epsilon), planned.users, delta)
+        found["shuffled"] = {"delta": delta, "central_epsilon": central, "conditions": list(accounting.CONDITIONS)}
+    return found
 
 
 def _methods(method: str | None) -> list[str | None]:
@@ -146,24 +155,28 @@ def _choose(case: targets.Case) -> Any:
     return evaluation.choose(case.method, case.schema, epsilon, case.users, case.settings)
 
 
-def _plan(case: targets.Case, minimum: int) -> tuple[planner.Plan, str]:
+def _plan(case: targets.Case, minimum: int, simulate: bool) -> tuple[planner.Plan, str]:
     mechanism, applied = _choose(case)
     if hasattr(mechanism, "group_people"):
         mechanism = replace(mechanism, group_people=few_people.group_people(minimum))
     with progress.Bar("predicting") as bar:
-        planned = planner.plan(mechanism, case.schema, case.users, bar, minimum)
+        planned = planner.plan(mechanism, case.schema, case.users, bar, minimum, simulate)
+    if planned.source == "simulation" and not simulate:
+        printing.note(f"note: simulated, since {planned.simulated}")
     for warning in planned.warnings:
         printing.note(f"warning: {warning}")
     return planned, applied
 
 
-def _compare(case: targets.Case, methods: Sequence[str | None], meaning: targets.Meaning) -> list[targets.Forecast]:
+def _compare(
+    case: targets.Case, methods: Sequence[str | None], meaning: targets.Meaning, simulate: bool
+) -> list[targets.Forecast]:
     """Forecasts of all methods that take these attributes, the least error first."""
     forecasts = []
     with progress.Bar("comparing") as bar:
         for i, method in enumerate(methods):
             try:
-                forecasts.append(targets.forecast(replace(case, method=method), meaning=meaning))
+                forecasts.append(targets.forecast(replace(case, method=method), meaning=meaning, simulate=simulate))
             except ValueError as error:
                 printing.note(f"left out: {error}")
             bar(i + 1, len(methods))
@@ -177,14 +190,15 @@ def _exchange(case: targets.Case) -> list[dict[str, Any]]:
     return [{"epsilon": e, "users": targets.exchange(case, e)} for e in others]
 
 
-def _draw(case: targets.Case, target: float, path: Path, meaning: targets.Meaning) -> None:
+def _draw(case: targets.Case, target: float, path: Path, meaning: targets.Meaning, simulate: bool) -> None:
     people = sorted({max(case.users // 10, 1), case.users, case.users * 10})
     points = [(users, epsilon) for users in people for epsilon in _CURVE]
     curves: dict[int, list[targets.Forecast]] = {users: [] for users in people}
     with progress.Bar("drawing") as bar:
         for i, (users, epsilon) in enumerate(points, start=1):
             point = replace(case, users=users, epsilon=epsilon)
-            curves[users].append(targets.forecast(point, repeats=3 if meaning == "error" else 1, meaning=meaning))
+            repeats = 3 if meaning == "error" else 1
+            curves[users].append(targets.forecast(point, repeats, meaning=meaning, simulate=simulate))
             bar(i, len(points))
     drawing.save(tradeoffs.plot_tradeoff(curves, target or None), path)
 
@@ -204,15 +218,18 @@ def _text(
         [p.shape, f"{p.people:,}", printing.error_text(p.mse), percent(sqrt(p.mse.mean))] for p in planned.predictions
     ]
     first = planned.predictions[0]
-    title = f"Predicted error: simulated, {first.queries} random queries, {first.repeats} repetitions"
+    how = f"simulated, {first.queries} random queries, {first.repeats} repetitions"
+    if planned.source == "table":
+        how = f"from a table, {first.queries} random queries"
+    title = f"Predicted error: {how}"
     yield from ("", Table(title, ["reference shape", "people", "MSE ± 95 %", "typical error"], rows))
     yield from ("", _intervals(planned))
     if "split" in record:
         yield from ("", _split(record["split"]))
     if compared:
-        body = [[f.method, percent(f.error), *(f"{x:.2e}" for x in f.mse.values())] for f in compared]
-        head = ["method", _COLUMN[compared[0].meaning], *(f"MSE, {shape}" for shape in compared[0].mse)]
-        yield from ("", Table("Methods compared, least error first", head, body))
+        body = [[f.method, f.source, percent(f.error), *(f"{x:.2e}" for x in f.mse.values())] for f in compared]
+        head = ["method", "from a", _COLUMN[compared[0].meaning], *(f"MSE, {shape}" for shape in compared[0].mse)]
+        yield from ("", Table("Methods compared, least error first", head, body, left=2))
     if first.people < planned.users:
         printing.note(f"note: the domain is too wide for more than {first.people:,} reference people")
     if "curve" in record:
@@ -227,7 +244,9 @@ def _intervals(planned: planner.Plan) -> Table:
         [w.shape, *("" if (half := w.half[kind]) is None else f"±{percent(half)}" for kind in widths.KINDS)]
         for w in planned.widths
     ]
-    title = f"Predicted 95 % intervals, in the mean of {planned.widths[0].repeats} repetitions"
+    repeats = planned.widths[0].repeats
+    how = f"in the mean of {repeats} repetitions" if repeats else "from a table"
+    title = f"Predicted 95 % intervals, {how}"
     return Table(title, ["reference shape", "a random range", "a single code", "a quartile (of the range)"], rows)
 
 
@@ -244,7 +263,8 @@ def _solved(solution: targets.Solution) -> str:
     wanted = f"±{100 * solution.target:g} % {_WANTED[solution.forecast.meaning]}"
     error = percent(solution.forecast.error)
     if solution.reached:
-        return f"{solution.unknown} = {value} keeps {wanted} (simulated: {error})"
+        how = "simulated" if solution.forecast.source == "simulation" else "from a table"
+        return f"{solution.unknown} = {value} keeps {wanted} ({how}: {error})"
     return f"out of reach: {wanted}; the best tried is {solution.unknown} = {value} with {error}"
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _MOST_CERTAIN = 0.9999
+GAP = 3  # blanks between two columns of a table
 
 
 def note(text: str) -> None:
@@ -19,7 +20,10 @@ def note(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose first ``left`` columns are text; the others are numbers, to the right, and never broken."""
+    """A table whose first ``left`` columns are text; the others are numbers, to the right, and never broken.
+
+    Where the terminal is too narrow for all numbers, the rest stands below, beside the same text columns once more.
+    """
 
     title: str
     head: Sequence[str]
@@ -27,26 +31,50 @@ class Table:
     left: int = 1
 
     def __str__(self) -> str:
-        from rich.box import SIMPLE_HEAD
         from rich.console import Console
-        from rich.table import Table as Drawn
 
-        table = Drawn(
-            title=self.title,
-            title_justify="left",
-            title_style="bold",
-            box=SIMPLE_HEAD,
-            pad_edge=False,
-            show_edge=False,
-        )
-        for i, name in enumerate(self.head):
-            table.add_column(name, justify="left" if i < self.left else "right", no_wrap=i >= self.left)
-        for row in self.rows:
-            table.add_row(*row)
         console = Console(markup=False, highlight=False)
         with console.capture() as drawn:
-            console.print(table)
+            if self.title:
+                console.print(self.title, style="bold")  # by itself: a title of the table would be broken at its width
+            for i, columns in enumerate(self.parts(console.width)):
+                if i:
+                    console.print()
+                console.print(self._drawn(columns))
         return "\n".join(line.rstrip() for line in drawn.get().splitlines())
+
+    def parts(self, width: int) -> list[list[int]]:
+        """The columns of each table that is drawn, one below the other, in a terminal of this width."""
+        from rich.cells import cell_len
+
+        texts = [[name, *(row[i] for row in self.rows)] for i, name in enumerate(self.head)]
+        whole = [max(map(cell_len, column)) for column in texts]
+        words = [
+            max(cell_len(word) for text in column for word in [*text.split(), ""]) for column in texts[: self.left]
+        ]
+        text, numbers = list(range(self.left)), list(range(self.left, len(self.head)))
+        if sum(words) + sum(whole[self.left :]) + GAP * (len(self.head) - 1) <= width:
+            return [text + numbers]  # with the text broken between words, if need be
+        taken = min(sum(whole[: self.left]) + GAP * (self.left - 1), width // 2)
+        parts, room = [[*text]], width - taken
+        for i in numbers:
+            if room < whole[i] + GAP and len(parts[-1]) > self.left:
+                parts.append([*text])
+                room = width - taken
+            parts[-1].append(i)
+            room -= whole[i] + GAP
+        return parts
+
+    def _drawn(self, columns: Sequence[int]) -> Any:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table as Drawn
+
+        table = Drawn(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for i in columns:
+            table.add_column(self.head[i], justify="left" if i < self.left else "right", no_wrap=i >= self.left)
+        for row in self.rows:
+            table.add_row(*(row[i] for i in columns))
+        return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +121,11 @@ def bytes_text(size: float) -> str:
 def percent(share: float) -> str:
     """A share with two digits after the point, never a negative zero."""
     return f"{round(100 * share, 2) + 0.0:.2f} %"
+
+
+def several(count: int, thing: str) -> str:
+    """A number of things: `1 file`, `1,200 files`."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def certainty(chance: float, turnout: float) -> str:

@@ -16,6 +16,7 @@ from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.cli.remote import Remote, find
 from ahead_ldp.cli.survey import ask_survey
 from ahead_ldp.device import campaign as records
+from ahead_ldp.schema.queries import parse_query, query_boxes
 from ahead_ldp.service.campaigns import campaign as campaigns
 from ahead_ldp.service.campaigns import logs
 from ahead_ldp.service.campaigns import survey as surveys
@@ -28,10 +29,12 @@ def show(
 ) -> Shown:
     """Rehearse a campaign on a server that ``serve`` starts, and what is to be shown of it."""
     logs.LOGGER.setLevel("WARNING")
+    for query in asked:  # or what is wrong with one would be found out after everybody has answered
+        query_boxes(terms.schema, parse_query(query))
     with rehearsals.Rehearsal(terms, serve, people, seed) as tried:
         printing.note(f"Rehearsal of {terms.campaign.record['title']!r}: {tried.people:,} synthetic people answer.")
         report = tried.run(_say)
-        printing.note(f"{report}\n")
+        printing.note(f"{report.accepted:,} of {report.people:,} answers are counted.\n")
         answers = _answers(tried, asked)
         about = {"rehearsal": True, "campaign": tried.campaign, "people": tried.people, "rounds": tried.rounds}
         shown = Shown({**about, "queries": answers}, list(_text(tried, answers)))

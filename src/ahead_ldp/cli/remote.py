@@ -51,22 +51,25 @@ class Remote:
         except error.HTTPError as refused:
             raise ValueError(_spoken(refused.code, refused.read())) from None
         except (error.URLError, TimeoutError) as failed:
-            raise ValueError(f"the server cannot be reached: {getattr(failed, 'reason', failed)}") from None
+            why = getattr(failed, "reason", failed)
+            why = getattr(why, "strerror", None) or why
+            raise ValueError(f"the server at {self.server} cannot be reached ({why}): is it running there?") from None
 
 
 def find(remote: Remote, name: str) -> str:
-    """The digest of a campaign by itself, by its beginning, or by the campaign's short name."""
+    """The digest of a campaign by itself, by the campaign's short name, or by the beginning of either."""
     if len(name) == _DIGEST and set(name) <= set("0123456789abcdef"):
         return name
     known = remote.get("/campaigns")
     found = [c for c in known if c.get("name") == name]
-    found = found or [c for c in known if len(name) >= _SHORTEST and c["campaign"].startswith(name)]
+    if not found and len(name) >= _SHORTEST:
+        found = [c for c in known if c["campaign"].startswith(name) or str(c.get("name", "")).startswith(name)]
     if len(found) == 1:
         return str(found[0]["campaign"])
     if not found:
         raise ValueError(
-            f"expected the name of a campaign, its digest, or at least {_SHORTEST} digits of it, got {name!r}: "
-            "see `ahead campaign list`"
+            f"expected the name of a campaign, its digest, or at least {_SHORTEST} letters that one begins with, "
+            f"got {name!r}: see `ahead campaign list`"
         )
     listed = ", ".join(f"{c['name']} ({c['campaign'][:16]})" for c in found)
     raise ValueError(f"expected the name of one campaign, got {name!r}, which may be {listed}")

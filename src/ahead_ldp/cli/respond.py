@@ -64,8 +64,8 @@ def respond(
     """Answer a campaign as one of its people.
 
     You see who asks, what and why, what it costs in privacy, and what you gave
-    away before. Only after your yes are you asked what of yours it is about, and
-    for the answer. Noise is added here, once.
+    away before. Only after you agree are you asked what of yours it is about,
+    and for the answer. Noise is added here, once.
     """
     given = _given(value, values)
     at_least(0, jitter=jitter)
@@ -102,7 +102,7 @@ def _given(listed: Sequence[str] | None, file: str | None) -> dict[str, object] 
         return None
     text = "{}" if file is None else sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     answers = None
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         answers = json.loads(text)
     if not isinstance(answers, dict):
         raise ValueError("expected --values to be a JSON object")

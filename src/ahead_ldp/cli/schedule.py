@@ -21,7 +21,7 @@ def schedule(
     invite: Annotated[File, option("--invite", "FILE", "Names to divide into panels by chance, a line each.")] = None,
     out: Annotated[Path, option("--out", "DIR", "Where the lists of the panels go, with --invite.")] = Path("panels"),
 ) -> Shown:
-    """Say what rounds cost those who answer in them, and divide people into panels.
+    """Say what rounds cost people, and divide people into panels.
 
     Every round is a campaign of its own with fresh noise. What a person spends
     is the sum over the rounds in which their panel answers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -45,6 +46,10 @@ def serve(
     init: Annotated[
         bool, flag("--init", "Make the first operator's token, valid for a day, and print it before serving.")
     ] = False,
+    sign_in: Annotated[
+        bool,
+        flag("--sign-in", "Make an operator's token, valid for a day, at every start, and print it before serving."),
+    ] = False,
     migrate: Annotated[bool, flag("--migrate", "Bring an older store up to this version.")] = False,
     show: Annotated[bool, flag("--settings", "Print every setting and stop.")] = False,
 ) -> None:
@@ -61,10 +66,16 @@ def serve(
             raise ValueError("expected a store of campaigns, got that of a rehearsal, which synthetic people answered")
         served = app.create_app(store, settings)
         first = ""
-        if init and not store.role_tokens():
-            first = served.service.add_token(auth.Role.OPERATOR, FIRST, FIRST_S)
+        if sign_in or (init and not store.role_tokens()):
+            name = f"sign-in-{secrets.token_hex(8)}" if sign_in else FIRST
+            first = served.service.add_token(auth.Role.OPERATOR, name, FIRST_S)
             print(first, flush=True)
             printing.note("the operator's token, printed once and valid for a day: make one of your own with it")
+        elif init:
+            printing.note(
+                "the first token was printed before; `ahead serve --sign-in` prints another, "
+                "and so does `ahead token --role operator --name NAME`"
+            )
         logs.configure(settings.log_level)
         served.service.note_settings()
         served.pages = dashboard.make_pages(served.service)
@@ -76,10 +87,11 @@ def _announce(settings: config.Settings, first: str, port: int) -> None:
     host, scheme = settings.host, "https" if settings.tls_certificate else "http"
     here = "localhost" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
     url = f"{scheme}://{here}:{port}"
+    door = "open that link and sign in" if first else "sign in there with your token"
     lines = (
         f"serving at {url}",
         f"the dashboard: {url}/login#{first}" if first else f"the dashboard: {url}/",
-        f"next: sign in there with your token, or `ahead campaign create FILE --server {url}`",
+        f"next: {door}, or `ahead campaign new --server {url}`; Ctrl-C ends the server",
     )
     with suppress(OSError):  # nobody reads along
         print(*lines, sep="\n", flush=True)

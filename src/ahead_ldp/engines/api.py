@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
+from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Attribute, Schema
@@ -15,6 +16,7 @@ from ahead_ldp.engines.progress import Bar
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.estimate import Estimate, RandomState
 from ahead_ldp.estimates.frames import backend_of
+from ahead_ldp.estimates.showing import generator
 from ahead_ldp.mechanisms import Declared, Epsilon, make_mechanism
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.schema.arrays import Ints
@@ -23,13 +25,15 @@ from ahead_ldp.schema.coding import ColumnRefused, declared_range, encode
 from ahead_ldp.schema.columns import Columns, declared_columns
 from ahead_ldp.schema.fitting import clipped
 
+_STREAM = 0x61686561  # unit: which of the streams of a number is ours, "ahea" in ASCII
 _WAYS_OUT = {
-    "outside": "; declare a wider range than {range}, or count them at its ends with clip=True",
+    "outside": "; declare a wider range than {range}",
     "missing": "; declare missing=cell, which gives them a cell of their own, or leave these rows out",
     "categories": "; declare every category (now {range}), or leave these rows out",
     "finite": "; replace them by a number or by a missing value",
     "kind": "; convert the column, or declare another kind",
 }
+_CLIP = ", or count them at its ends with clip=True"
 
 
 def simulate(
@@ -52,29 +56,40 @@ def simulate(
     all combinations of codes, so that millions of people cost nothing. ``schema`` declares the attributes: a `Schema`,
     attributes, or texts such as ``"pay=real,0,500000,512"``. ``clip`` counts values beyond the declared range at its
     nearer end; ``estimate.clipped`` says how many. ``method``, ``users`` (as the method is told; left out, the true
-    number), ``paper`` and ``choices`` are those of `make_mechanism`.
+    number), ``paper`` and ``choices`` are those of `make_mechanism`. The same ``random_state`` gives the same estimate.
     """
     declared = as_schema(schema)
     people, moved = _people(data, declared, histogram, clip)
     known = people.n if users is None else users
     mechanism = make_mechanism(method, declared, epsilon, known, paper=paper, **choices)
-    estimate = run_simulation(mechanism, declared, people, np.random.default_rng(random_state))
+    estimate = run_simulation(mechanism, declared, people, _own_generator(random_state))
     return estimate.came_from(backend_of(data), moved)
+
+
+def _own_generator(random_state: RandomState) -> Generator:
+    """A generator that has nothing to do with ``default_rng`` of the same number.
+
+    People are often made with that one. Then their values and their groups would be made of the same random numbers:
+    whoever has a large value would be in the last groups.
+    """
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return np.random.default_rng(SeedSequence(int(random_state), spawn_key=(_STREAM,)))
+    return generator(random_state)
 
 
 def population(data: Any, schema: Schema, histogram: Any = None) -> Population:
     """The people of some data, or of counts over all combinations of codes."""
-    return _people(data, schema, histogram, clip=False)[0]
+    return _people(data, schema, histogram)[0]
 
 
-def _people(data: Any, schema: Schema, histogram: Any, clip: bool) -> tuple[Population, dict[str, int]]:
-    """People, and how many of their values were moved to an end of the range."""
+def _people(data: Any, schema: Schema, histogram: Any, clip: bool | None = None) -> tuple[Population, dict[str, int]]:
+    """People, and how many of their values were moved to an end of the range; None: the caller has no such choice."""
     if (data is None) == (histogram is None):
         raise ValueError(f"expected either data or a histogram, got {'none' if data is None else 'both'}")
     if histogram is not None:
         return Population.of_histogram(np.asarray(histogram)), {}
-    columns, moved = _columns(data, schema, clip)
-    return Population.of_records(_codes(schema, columns), schema.sizes), moved
+    columns, moved = _columns(data, schema, bool(clip))
+    return Population.of_records(_codes(schema, columns, clips=clip is not None), schema.sizes), moved
 
 
 def collect(
@@ -97,7 +112,7 @@ def collect(
     """
     declared = as_schema(schema)
     columns, moved = _columns(data, declared, clip)
-    people = People.of(columns, declared)
+    people = People.of(columns, declared, clips=True)
     known = (len(people) or None) if users is None else users
     mechanism = make_mechanism(method, declared, epsilon, known, paper=paper, **choices)
     if callable(progress) or progress is False:
@@ -116,13 +131,14 @@ def _columns(data: Any, schema: Schema, clip: bool) -> tuple[Columns, dict[str, 
     return columns, moved
 
 
-def _codes(schema: Schema, columns: Columns) -> Ints:
-    """Codes of columns; a refusal says what can be done."""
+def _codes(schema: Schema, columns: Columns, clips: bool) -> Ints:
+    """Codes of columns; a refusal says what can be done, ``clip`` included where the caller has it."""
     try:
         return encode(schema, columns)
     except ColumnRefused as error:
         way = next(text for word, text in _WAYS_OUT.items() if word in error.rule)
-        raise ValueError(f"{error}{way.format(range=declared_range(error.attribute))}") from None
+        way = way.format(range=declared_range(error.attribute)) + _CLIP * (clips and "outside" in error.rule)
+        raise ValueError(f"{error}{way}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,9 +149,9 @@ class People(Sequence[Person]):
     n: int
 
     @classmethod
-    def of(cls, columns: dict[str, NDArray[Any]], schema: Schema) -> People:
-        """Rows of columns that the schema can code; values that it refuses are named before anybody is asked."""
-        n = len(_codes(schema, columns))
+    def of(cls, columns: dict[str, NDArray[Any]], schema: Schema, clips: bool = False) -> People:
+        """Rows of columns that the schema can code; what it refuses is named before anybody is asked (`_codes`)."""
+        n = len(_codes(schema, columns, clips))
         if not n:
             raise ValueError("expected a population of at least one person, got none")
         return cls({a.name: _plain(a, columns[a.name]) for a in schema.attributes}, n)

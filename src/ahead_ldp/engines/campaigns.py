@@ -17,6 +17,7 @@ from pathlib import Path
 from ahead_ldp.device.canonical import Record, fields
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.engines import archive
+from ahead_ldp.engines.addresses import inside, shown
 from ahead_ldp.engines.counting import Engine, Result
 from ahead_ldp.engines.files import Asked, Questions
 from ahead_ldp.engines.layout import REPORTS, read_record, write_record
@@ -97,7 +98,7 @@ def advance(
         files = engine.find(where, f"wave={wave}")
         if not files and not allow_empty:
             raise ValueError(
-                f"expected report files in {where}/wave={wave}, got none: put the reports of wave {wave} there, "
+                f"expected report files in {shown(where)}/wave={wave}, got none: put the reports of wave {wave} there, "
                 "or close the wave without any by --allow-empty"
             )
         result = engine.count(files, questions, dedup=dedup, quarantine=quarantine, verify=True)
@@ -142,4 +143,4 @@ def _thaw(where: str, record: Record) -> tuple[list[ReportFile], dict[str, str]]
     stored = fields(record, "type version campaign wave files set_aside", "the list of files")
     entries = [Entry.from_record(x) for x in stored["files"]]
     aside = {x["name"]: x["why"] for x in stored["set_aside"]}
-    return [ReportFile(f"{where}/{entry.name}", entry.name, entry) for entry in entries], aside
+    return [ReportFile(inside(where, entry.name), entry.name, entry) for entry in entries], aside

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ahead_ldp.schema.arrays import Bools, Bytes, Ints
 
 Words = NDArray[np.uint64]
-IN_MEMORY = 2**24  # hashes: 128 MiB
+IN_MEMORY = 2**22  # hashes: 32 MiB, and as much again while they are brought together
 _PER_BUCKET = 200_000  # rows aimed at
 _MOST_BUCKETS = 512
 _AT_ONCE = 300_000  # rows of a bucket read at a time
@@ -31,7 +31,7 @@ _NONE = np.empty(0, np.uint8)
 class Hashes:
     """A hash of every id, under a key that is drawn afresh. ``add`` may be called from several threads.
 
-    They are kept in memory up to 2^24, and by their highest bits in files beyond. Whoever chooses ids that share a hash
+    They are kept in memory up to 2^22, and by their highest bits in files beyond. Whoever chooses ids that share a hash
     gets them looked at again, and no more.
     """
 
@@ -160,8 +160,8 @@ def first_places(records: Words) -> tuple[Words, Words]:
 class LeftOut:
     """Which rows of which file do not count: one bit each, for the files that have such rows."""
 
-    def __init__(self, bits: dict[int, Bytes] | None = None) -> None:
-        self._bits = {} if bits is None else bits
+    def __init__(self) -> None:
+        self._bits = dict[int, Bytes]()
 
     @property
     def files(self) -> list[int]:
@@ -178,10 +178,6 @@ class LeftOut:
             both[: known.size] |= known
             both[: bits.size] |= bits
             self._bits[file] = both
-
-    def keep(self, file: int, start: int, count: int) -> Bools | None:
-        """Which of ``count`` rows from ``start`` on count; ``None`` for all."""
-        return ~self.marked(file, np.arange(start, start + count)) if file in self._bits else None
 
     def marked(self, file: int, rows: Ints) -> Bools:
         """Which of these rows are to be left out."""

@@ -8,7 +8,6 @@ checksums. Files lie in ``reports/wave=1/group=2/part-*.parquet``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -17,6 +16,7 @@ import numpy as np
 
 from ahead_ldp.device.canonical import Record, canonical_bytes, check_digest, digest, integer, parse_canonical
 from ahead_ldp.device.frames import ID_LENGTH
+from ahead_ldp.engines.addresses import is_address, place
 from ahead_ldp.engines.layout import group_name
 from ahead_ldp.oracles import Oracle, oracle_of_law
 from ahead_ldp.schema.arrays import Bytes
@@ -93,7 +93,7 @@ def open_file(path: str, check_pages: bool = True) -> Any:
     pa = arrow()
     how: dict[str, Any] = {"page_checksum_verification": True} if check_pages else {"memory_map": True}
     try:
-        if "://" in path:
+        if is_address(path):
             system, path = place(path)
             how["filesystem"] = system
         try:
@@ -102,15 +102,6 @@ def open_file(path: str, check_pages: bool = True) -> Any:
             return pa.parquet.ParquetFile(path, filesystem=how.get("filesystem"))
     except (OSError, pa.ArrowException) as error:
         raise Damaged(f"not a readable Parquet file ({_first_line(error)})") from None
-
-
-def place(address: str) -> tuple[Any, str]:
-    """Arrow's file system of an address, and the path in it. Hadoop's name for S3 is known too."""
-    arrow()
-    import pyarrow.fs
-
-    system, path = pyarrow.fs.FileSystem.from_uri(re.sub("^s3[an]://", "s3://", address))
-    return system, path.rstrip("/")
 
 
 def check_file(file: Any, questions: Questions) -> Asked:

@@ -50,3 +50,5 @@ def read_record(path: Path, expected: str = FINISHED) -> Record:
         return parse_canonical(path.read_bytes().removesuffix(b"\n"))
     except OSError as error:
         raise ValueError(f"expected {expected}, got {str(path)!r}: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"{error}, in {str(path)!r}") from None

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ahead_ldp.engines.addresses import is_address
 from ahead_ldp.engines.counting import Care, Counted, Engine, Result, complete, merge, refuse
 from ahead_ldp.engines.dedup import Hashes, LeftOut, Spill, Words
 from ahead_ldp.engines.files import Damaged, Foreign, Questions
@@ -116,11 +117,11 @@ def _find_copies(
 
 
 class LocalEngine(Engine):
-    """This machine."""
+    """This machine; files may lie in an object store."""
 
     def find(self, root: str, below: str = "") -> list[ReportFile]:
         """See ``Engine``."""
-        return find_files([root], below) if Path(root).exists() else []
+        return find_files([root], below) if is_address(root) or Path(root).exists() else []
 
     def count_with(self, care: Care, files: Sequence[ReportFile], questions: Questions) -> Result:
         """See ``Engine``."""

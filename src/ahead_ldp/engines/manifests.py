@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ahead_ldp.device.canonical import Record, check_digest, digest, fields, integer, parse_canonical
-from ahead_ldp.engines.files import place
+from ahead_ldp.engines import addresses
+from ahead_ldp.engines.addresses import inside, is_address
 from ahead_ldp.engines.layout import CAMPAIGN, REPORTS, write_record
 
 PATTERN = "_manifest*.json"  # readers of Parquet folders skip names that begin with an underscore
@@ -91,13 +92,16 @@ class ReportFile:
 
 
 def find_files(paths: Sequence[str | Path], below: str = "") -> list[ReportFile]:
-    """The report files at or below some paths of this machine, with their manifests, in the order of their names.
+    """The report files at or below some paths or addresses, with their manifests, in the order of their names.
 
     A campaign's directory stands for its reports. Manifests are looked for in a path and in the two folders above it.
     Where there is one, a file that it does not list is a problem, and so is one that it lists and that is gone.
     """
     by_path: dict[str, ReportFile] = {}
     for given in paths:
+        if is_address(str(given)):
+            by_path |= {file.path: file for file in find_at(str(given), below)}
+            continue
         path = Path(given)
         if (path / CAMPAIGN).exists():
             path = path / REPORTS
@@ -106,6 +110,30 @@ def find_files(paths: Sequence[str | Path], below: str = "") -> list[ReportFile]
         for file in _below(path.resolve(), below):
             by_path.setdefault(file.path, file)
     return [by_path[path] for path in sorted(by_path)]
+
+
+def find_at(address: str, below: str = "") -> list[ReportFile]:
+    """The report files at or below an address that Arrow knows; none where nothing is."""
+    start = inside(address, below) if below else address.rstrip("/")
+    is_folder = addresses.is_folder(start)
+    if is_folder is None:
+        return []
+    folder = start if is_folder else addresses.above(start)
+    top, manifests = folder, dict[str, bytes]()
+    for _ in range(3):  # the folder itself, and the two above it
+        if folder is None or manifests:
+            break
+        there = [n for n in addresses.names_below(folder, deep=False) if PurePosixPath(n).match(PATTERN)]
+        manifests = {addresses.shown(inside(folder, n)): addresses.read(inside(folder, n)) for n in there}
+        top, folder = (folder if manifests else top), addresses.above(folder)
+    assert top is not None  # a file lies in a folder
+    prefix = addresses.shown(start).removeprefix(addresses.shown(top)).strip("/")
+    names = [f"{prefix}/{n}" if prefix else n for n in addresses.names_below(start)] if is_folder else [prefix]
+    return with_entries(top, [n for n in names if _is_shown(n)], manifests, prefix or ".")
+
+
+def _is_shown(name: str) -> bool:
+    return name.endswith(".parquet") and not any(part.startswith(("_", ".")) for part in name.split("/"))
 
 
 def some_files(paths: Sequence[str | Path], files: list[ReportFile]) -> list[ReportFile]:
@@ -128,15 +156,15 @@ def _below(path: Path, below: str) -> list[ReportFile]:
 def with_entries(root: str, names: Iterable[str], manifests: Mapping[str, bytes], below: str = ".") -> list[ReportFile]:
     """Files below a root by name, each beside what the manifests say; ``below`` is the folder that was looked at."""
     listed = {e.name: e for where, data in manifests.items() for e in parse_manifest(data, where)[1]}
-    inside = {n: e for n, e in listed.items() if below == "." or n == below or n.startswith(below + "/")}
+    wanted = {n: e for n, e in listed.items() if below == "." or n == below or n.startswith(below + "/")}
     files, there = [], set(names)
-    for name in sorted({*there, *inside}):
+    for name in sorted({*there, *wanted}):
         problem = None
-        if manifests and name not in inside:
+        if manifests and name not in wanted:
             problem = "not in the manifest"
         elif name not in there:
             problem = "in the manifest, but not there"
-        files.append(ReportFile(f"{root}/{name}", name, inside.get(name), problem))
+        files.append(ReportFile(inside(root, name), name, wanted.get(name), problem))
     return files
 
 
@@ -154,6 +182,6 @@ def _shown(path: Path, start: Path) -> bool:
 
 def sha256_of(path: str) -> str:
     """The digest of a file's bytes; the file goes by its path, or by an address that Arrow knows."""
-    system, inside = place(path) if "://" in path else (None, path)
-    with open(path, "rb") if system is None else system.open_input_stream(inside) as file:
+    system, place = addresses.place(path) if is_address(path) else (None, path)
+    with open(path, "rb") if system is None else system.open_input_stream(place) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

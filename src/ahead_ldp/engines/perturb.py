@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.question import Policy, Question, check_question
 from ahead_ldp.device.refusals import QuestionRefused
+from ahead_ldp.engines.addresses import is_address
 from ahead_ldp.engines.archive import read_campaign, read_questions
 from ahead_ldp.engines.dedup import Spill
 from ahead_ldp.engines.draws import draw_reports, place_row, row_secret
@@ -202,6 +203,8 @@ def read_table(path: str | Path, plan: Plan, rows: int = 65_536) -> Iterator[Any
                 with pa.parquet.ParquetFile(file) as opened:
                     there = [name for name in wanted if name in opened.schema_arrow.names]
                     yield from opened.iter_batches(batch_size=rows, columns=there)
+        except pa.ArrowKeyError:
+            raise ValueError(f"expected the columns {', '.join(wanted)} in {str(file)!r}, got others") from None
         except (OSError, pa.ArrowException) as error:  # its text may hold values
             what = f"a readable table with the columns {', '.join(wanted)}"
             raise ValueError(f"expected {what}, got {str(file)!r}: {type(error).__name__}") from None
@@ -235,6 +238,8 @@ def answer_table(
 
     Nothing is written unless every row can answer and every key is there once.
     """
+    if out is not None and is_address(str(out)):
+        raise ValueError("expected a folder of this machine for the reports, got an address: only Spark writes there")
     rows = _check_table(table, plan)
     key = job.begin(plan.campaign, plan.columns, plan.wave, plan.digests(), fingerprint(table))
     reports = dict.fromkeys(plan.questions, 0)

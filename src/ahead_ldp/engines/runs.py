@@ -20,6 +20,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.device.frames import HEADER_LENGTH, ID_LENGTH, Header
 from ahead_ldp.device.refusals import ReportRejected
 from ahead_ldp.engines import archive
+from ahead_ldp.engines.addresses import is_address
 from ahead_ldp.engines.collection import Person, Progress, decode_reports, run_collection
 from ahead_ldp.engines.counting import Result, complete
 from ahead_ldp.engines.files import ROWS_PER_GROUP, Asked, Questions, arrow
@@ -140,7 +141,7 @@ def count_wire(places: Sequence[str | PathLike[str]], questions: Questions) -> R
 def _wire_files(places: Sequence[str | PathLike[str]]) -> list[Path]:
     """The files of reports in the wire form at or below some paths; a campaign's directory stands for its reports."""
     found: set[Path] = set()
-    for place_ in map(Path, places):
+    for place_ in (Path(given) for given in places if not is_address(str(given))):
         below = place_ / REPORTS if (place_ / CAMPAIGN).exists() else place_
         found |= {below} if below.is_file() and below.suffix == ".bin" else set(below.rglob("*.bin"))
     return sorted(found)

@@ -17,6 +17,8 @@ from ahead_ldp.protocol.session import Session
 from ahead_ldp.schema.arrays import Floats, Ints
 
 MOST_CELLS = 2**20  # of a domain that is held as a histogram
+_PARTS = 1 << 12  # unit: of [0, 1), each with the groups that a number in it may mean
+_DRAWN_AT_ONCE = 1 << 15  # random numbers, which stay near the processor
 _DENSE = 2  # codes per person up to which people are counted by code, not looked up one by one
 
 
@@ -26,7 +28,7 @@ class Population:
 
     sizes: tuple[int, ...]
     histogram: Ints | None = None  # (size, ...)
-    records: Ints | None = None  # (n, m)
+    records: Ints | None = None  # (n, m); those of a part of the people may be smaller integers
 
     @classmethod
     def of_histogram(cls, histogram: NDArray[np.integer]) -> Population:
@@ -46,7 +48,10 @@ class Population:
             )
         if records.size and ((records < 0) | (records >= np.array(sizes))).any():
             raise ValueError(f"expected codes below {tuple(sizes)} and >= 0")
-        return cls(tuple(sizes), records=records.astype(np.int64))._not_empty()
+        rows = records.astype(
+            np.int64, order="C"
+        )  # people are taken by rows: from columns each group would copy them all
+        return cls(tuple(sizes), records=rows)._not_empty()
 
     def _not_empty(self) -> Population:
         if self.n == 0:
@@ -72,11 +77,12 @@ class Population:
         shares = np.array([g.share for g in groups], float)
         shares /= shares.sum()
         if self.records is not None:
-            chosen = rng.choice(len(groups), size=self.n, p=shares)
-            kind = np.min_scalar_type(len(groups))  # small numbers are sorted by counting
-            rows = np.split(np.argsort(chosen.astype(kind), kind="stable"), np.cumsum(np.bincount(chosen))[:-1])
-            rows += [rows[-1][:0]] * (len(groups) - len(rows))
-            return {g.id: Population(self.sizes, records=self.records[r]) for g, r in zip(groups, rows, strict=True)}
+            ends = np.cumsum(shares)
+            chosen = drawn_groups(ends / ends[-1], self.n, rng)  # as Generator.choice draws
+            rows = np.split(np.argsort(chosen, kind="stable"), np.cumsum(np.bincount(chosen, minlength=len(groups))))
+            small = self.records.astype(_kind_of(self.sizes), copy=False)
+            taken = [small.take(row, axis=0) for row in rows[: len(groups)]]
+            return {g.id: Population(self.sizes, records=part) for g, part in zip(groups, taken, strict=True)}
         assert self.histogram is not None
         flat = self.histogram.reshape(-1)
         parts = _divide_histogram(flat, shares, rng)
@@ -89,7 +95,8 @@ class Population:
         """The histogram of a question's cells."""
         attributes = list(question.attributes)
         if self.records is not None:
-            records, sizes = self.records[:, attributes], [self.sizes[a] for a in attributes]
+            records = self.records[:, attributes].astype(np.int64, copy=False)
+            sizes = [self.sizes[a] for a in attributes]
             if prod(sizes) <= _DENSE * len(records):
                 codes = np.ravel_multi_index(tuple(records.T), sizes)
                 return question.partition.aggregate(np.bincount(codes, minlength=prod(sizes)).reshape(sizes))
@@ -126,10 +133,38 @@ def _divide_histogram(flat: Ints, shares: Floats, rng: Generator) -> Ints:  # (d
     some = np.flatnonzero(flat)
     people = int(flat.sum())
     if people < 4 * some.size * shares.size:  # few people per cell: each draws a group
-        cell = np.repeat(some, flat[some])
-        chosen = np.searchsorted(np.cumsum(shares)[:-1], rng.random(people), side="right")
-        counts = np.bincount(chosen * flat.size + cell, minlength=shares.size * flat.size)
-        return counts.reshape(shares.size, flat.size).astype(np.int64, copy=False)
+        cell = np.repeat(np.arange(some.size), flat[some])
+        chosen = drawn_groups(np.cumsum(shares), people, rng)
+        drawn = np.bincount(chosen.astype(np.int64) * some.size + cell, minlength=shares.size * some.size)
+        counts = drawn.reshape(shares.size, some.size)
+    else:
+        counts = rng.multinomial(flat[some], shares).T
     parts = np.zeros((shares.size, flat.size), np.int64)
-    parts[:, some] = rng.multinomial(flat[some], shares).T
+    parts[:, some] = counts
     return parts
+
+
+def _kind_of(sizes: Sequence[int]) -> np.dtype[np.integer]:
+    """The smallest integers that hold all codes: moving people is moving bytes."""
+    kind = np.min_scalar_type(max(sizes) - 1)
+    return kind if kind.itemsize < 8 else np.dtype(np.int64)
+
+
+def drawn_groups(ends: Floats, count: int, rng: Generator) -> Ints:  # (groups,) -> (count,)
+    """Groups drawn by the shares up to the end of each: searchsorted(ends[:-1], u, "right") for uniform u.
+
+    A table says where to begin the search for every part of [0, 1); most parts lie in one group. Small integers, so
+    that sorting counts.
+    """
+    inner = ends[:-1]
+    begin = np.searchsorted(inner, np.arange(_PARTS + 1) / _PARTS, side="right")
+    inside = int(np.diff(begin).max(initial=0))  # borders that a part may have inside
+    begin, padded = begin.astype(np.min_scalar_type(ends.size)), np.append(inner, np.inf)
+    drawn = np.empty(count, begin.dtype)
+    for first in range(0, count, _DRAWN_AT_ONCE):
+        here = drawn[first : first + _DRAWN_AT_ONCE]
+        uniform = rng.random(here.size)
+        here[:] = begin.take((uniform * _PARTS).astype(np.int32))
+        for _ in range(inside):
+            here += uniform >= padded.take(here)
+    return drawn

@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from ahead_ldp.engines.addresses import OBJECT_STORES, scheme
 from ahead_ldp.engines.counting import Care, Counted, Engine, Result, complete, merge, refuse
 from ahead_ldp.engines.dedup import LeftOut, Words, first_places, hash_ids, records_of, repeated
 from ahead_ldp.engines.files import Damaged, Foreign, Questions
-from ahead_ldp.engines.manifests import PATTERN, ReportFile, with_entries
+from ahead_ldp.engines.manifests import PATTERN, ReportFile, find_at, with_entries
 from ahead_ldp.engines.shards import WHOLE, Part, Shard, count_left_out, count_part, open_shard, read_again
 from ahead_ldp.engines.spark_session import java_error, spark_map, spark_session
 from ahead_ldp.oracles import Tally
 
-ROWS_PER_TASK = 2_000_000  # aimed at; a larger file is counted in parts
+ROWS_PER_TASK = 8_000_000  # aimed at: starting a task takes as long as counting millions of reports
+ROWS_PER_PART = 2_000_000  # of a file that is larger, and of the hashes that come together
 _FILTERED = 1_000_000  # hashes that came again and are sent to all executors; of more, all ids are compared
 
 
@@ -39,7 +41,7 @@ class _Unit:
     @property
     def rows(self) -> int:
         """About how many."""
-        return (self.file.entry.rows if self.file.entry else ROWS_PER_TASK) // self.part[1]
+        return (self.file.entry.rows if self.file.entry else ROWS_PER_PART) // self.part[1]
 
 
 @dataclass(slots=True)
@@ -60,7 +62,9 @@ class SparkEngine(Engine):
         self.session = spark_session(session)
 
     def find(self, root: str, below: str = "") -> list[ReportFile]:
-        """See ``Engine``. The folder is any that Hadoop's file systems know."""
+        """See ``Engine``. The folder is an object store's that Arrow knows, or any that Hadoop's file systems know."""
+        if scheme(root) in OBJECT_STORES:
+            return find_at(root, below)
         jvm = self.session._jvm
         path = jvm.org.apache.hadoop.fs.Path
         start = path(f"{root.rstrip('/')}/{below}" if below else root)
@@ -115,8 +119,7 @@ class SparkEngine(Engine):
 
     def _bins(self, units: Sequence[_Unit]) -> list[list[_Unit]]:
         """Units by tasks of about as many rows, the largest first."""
-        rows = sum(unit.rows for unit in units)
-        count = min(len(units), max(2 * self.session.sparkContext.defaultParallelism, -(-rows // ROWS_PER_TASK)))
+        count = min(len(units), self._tasks(units, ROWS_PER_TASK))
         bins, full = [list[_Unit]() for _ in range(count)], np.zeros(count, np.int64)
         for unit in sorted(units, key=lambda u: -u.rows):
             smallest = int(full.argmin())
@@ -124,10 +127,14 @@ class SparkEngine(Engine):
             full[smallest] += unit.rows + 1
         return bins
 
+    def _tasks(self, units: Sequence[_Unit], rows: int) -> int:
+        """How many tasks of so many rows there are; at least one for every core."""
+        return int(max(self.session.sparkContext.defaultParallelism, -(-sum(unit.rows for unit in units) // rows)))
+
     def _find_copies(self, units: Sequence[_Unit], shards: dict[int, Shard]) -> tuple[LeftOut, int]:
         """What to leave out so that the first of each id is left, and how many reports that are."""
         key = np.frombuffer(secrets.token_bytes(16), np.uint64) | np.uint64(1)
-        buckets = max(2 * self.session.sparkContext.defaultParallelism, len(self._bins(units)))
+        buckets = self._tasks(units, ROWS_PER_PART)
         again = self._by_bucket(partial(_hashes, shards=shards, key=key, buckets=buckets), _again, units, buckets)
         suspects = np.sort(np.concatenate([np.empty(0, np.uint64), *again]))
         left_out, duplicates = LeftOut(), 0
@@ -151,7 +158,7 @@ class SparkEngine(Engine):
 
 
 def _parts(file: ReportFile) -> list[Part]:
-    count = max(1, file.entry.rows // ROWS_PER_TASK) if file.entry else 1
+    count = max(1, file.entry.rows // ROWS_PER_PART) if file.entry else 1
     return [(j, count) for j in range(count)]
 
 

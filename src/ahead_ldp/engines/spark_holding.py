@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from ahead_ldp.device.canonical import canonical_bytes
-from ahead_ldp.engines.files import ROWS_PER_GROUP, arrow, place
+from ahead_ldp.engines.addresses import place
+from ahead_ldp.engines.files import ROWS_PER_GROUP, arrow
 from ahead_ldp.engines.jobs import Job
 from ahead_ldp.engines.layout import report_folder
 from ahead_ldp.engines.manifests import Entry, manifest_name, manifest_record, parse_manifest

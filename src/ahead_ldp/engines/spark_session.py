@@ -71,18 +71,6 @@ def java_error(error: Exception) -> str:
     return (telling or lines or [type(error).__name__])[0][:300]
 
 
-def on_tables(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The function with the type hints by which Spark knows that it takes and gives a whole Arrow table."""
-    import pyarrow
-
-    def run(table: Any) -> Any:
-        """The function itself."""
-        return function(table)
-
-    run.__annotations__ = {"table": pyarrow.Table, "return": pyarrow.Table}
-    return run
-
-
 def spark_map(function: Callable[[A], B], items: Sequence[A], session: Any = None) -> list[B]:
     """The results in order, a Spark task for each item. The function must give the same for the same item."""
     if not items:
