@@ -17,7 +17,7 @@ function oddsText(epsilon) {
 }
 
 function slider(label, min, max, step, value) {
-  const box = document.createElement("label");
+  const box = document.createElement("label"); // holds the text and the slider, so the text names it
   const input = document.createElement("input");
   const text = document.createElement("span");
   Object.assign(input, { type: "range", min, max, step, value });
@@ -29,8 +29,9 @@ function slider(label, min, max, step, value) {
 
 function draw(canvas, shares, epsilon, n) {
   const width = 680, height = 240, top = 12, bar = width / shares.length;
-  const scale = (height - top) / 0.6;
-  const clip = (y) => Math.min(Math.max(y, 0), 0.6);
+  const most = 0.4; // the share at the top of the figure; wider bands are cut off there
+  const scale = (height - top) / most;
+  const clip = (y) => Math.min(Math.max(y, 0), most);
   const parts = shares.map((share, i) => {
     const half = halfWidth(epsilon, n, share);
     const x = i * bar, mid = x + bar / 2;
@@ -53,6 +54,8 @@ function start(place) {
     const e = Number(epsilon.input.value), n = Math.round(10 ** Number(people.input.value));
     epsilon.text.textContent = `epsilon: ${e.toFixed(1)}`;
     people.text.textContent = `people: ${n.toLocaleString("en")}`;
+    epsilon.input.setAttribute("aria-valuetext", `epsilon ${e.toFixed(1)}`); // as a screen reader says it
+    people.input.setAttribute("aria-valuetext", `${n.toLocaleString("en")} people`);
     draw(canvas, shares, e, n);
     const points = 100 * halfWidth(e, n, 0.1);
     said.textContent = `${oddsText(e)} With ${n.toLocaleString("en")} people, a share of 10 % is known within ` +
