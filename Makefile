@@ -23,10 +23,11 @@ help:  ## list the targets
 
 demo: $(STAMP)  ## collect salaries from synthetic people and answer range queries
 	@$(BIN)/python -m ahead_ldp demo $(if $(KEEP),--keep)
+	@echo "In this checkout: make demo KEEP=1 keeps the dashboard; . $(BIN)/activate brings the command ahead."
 
 dashboard: $(STAMP)  ## a server with its dashboard on this machine, to plan and rehearse a campaign; what it keeps is in out/
 	@mkdir -p out
-	@$(BIN)/python -m ahead_ldp serve --init --set store=out/dashboard.db --set keys=out/dashboard.keys
+	@$(BIN)/python -m ahead_ldp serve --sign-in --set store=out/dashboard.db --set keys=out/dashboard.keys --set log_level=warning
 
 check: $(STAMP)  ## the inner loop: ruff, mypy and the fast tests of every package, side by side
 	@$(MAKE) -j2 lint fast
@@ -88,10 +89,10 @@ clean:  ## remove .venv and everything generated
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
-	@echo "installing into $(VENV) (only when pyproject.toml or requirements.lock changed)"
+	@echo "installing into $(VENV): some minutes, the first time and when pyproject.toml or requirements.lock changed"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 ifdef NEWEST
-	@$(BIN)/python -m pip install --quiet --upgrade --editable ".[fast,plot,interactive,frames,server,postgres,batch,spark,telemetry,docs,dev]"
+	@$(BIN)/python -m pip install --quiet --upgrade --editable ".[fast,plot,interactive,pdf,frames,server,postgres,batch,spark,telemetry,docs,dev]"
 else
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .

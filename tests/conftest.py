@@ -32,6 +32,7 @@ TOGETHER = (
     "tests/golden/",
     "tests/js/test_npm.py",
     "tests/service/browser/",
+    "tests/test_site_built.py",
 )
 # Fixtures that need a program beside Python.
 OUTSIDE = {"chromium", "cluster", "engine", "fragile", "judge", "npm", "postgres", "site", "small_disk", "systemd"}

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import ahead_ldp
-from ahead_ldp import collect, make_mechanism, simulate
+from ahead_ldp import Query, collect, compare, make_mechanism, simulate
 from ahead_ldp.engines.api import People
 from ahead_ldp.mechanisms import MECHANISMS, default_method
 from ahead_ldp.mechanisms.ahead.flat import Flat
@@ -72,7 +72,10 @@ def test_a_histogram_stands_for_any_number_of_people():
 
 def test_random_state_is_a_seed_or_a_generator():
     first = simulate(PAY, SPEC, epsilon=1, random_state=3).fingerprint()
-    assert (first == simulate(PAY, SPEC, epsilon=1, random_state=np.random.default_rng(3)).fingerprint()).all()
+    assert (first == simulate(PAY, SPEC, epsilon=1, random_state=3).fingerprint()).all()
+    given = [simulate(PAY, SPEC, epsilon=1, random_state=np.random.default_rng(3)).fingerprint() for _ in range(2)]
+    assert (given[0] == given[1]).all()
+    assert (first != given[0]).any()  # of the same number: see test_people_and_the_simulation_may_have_the_same_seed
     assert (first != simulate(PAY, SPEC, epsilon=1).fingerprint()).any()
 
 
@@ -172,15 +175,23 @@ def test_users_go_to_methods_that_plan_with_them(monkeypatch):
         (lambda: simulate(PAY, SPEC, method=Flat(epsilon=2.0), paper=True), "no choices beside a method.*paper"),
         (lambda: simulate(schema=SPEC, epsilon=1), "either data or a histogram, got none"),
         (lambda: simulate(PAY, SPEC, histogram=[1], epsilon=1), "either data or a histogram, got both"),
-        (lambda: simulate(PAY, epsilon=1), "1 to 1024 attributes, got 0"),
+        (
+            lambda: simulate(PAY, epsilon=1),
+            r"a schema as an attribute, .*got none; `ahead_ldp.infer\(data\)` drafts one",
+        ),
         (lambda: simulate({"salary": PAY}, SPEC, epsilon=1), "columns among salary, got pay"),
         (lambda: simulate(PAY + 50, SPEC, epsilon=1), "pay: .* outside the declared range"),
         (lambda: simulate(PAY[:0], SPEC, epsilon=1), "at least one person"),
         (lambda: simulate(histogram=np.zeros(16, int), schema=SPEC, epsilon=1), "at least one person"),
         (lambda: simulate(histogram=np.ones(8, int), schema=SPEC, epsilon=1), r"population over \(16,\), got \(8,\)"),
         (lambda: simulate("none.csv", SPEC, epsilon=1), "readable file, got 'none.csv'"),
+        (lambda: simulate(PAY, SPEC, epsilon=1, random_state=-3), "random_state to be a whole number >= 0.*, got -3"),
+        (lambda: simulate(PAY, SPEC, epsilon=1, random_state="a"), "random_state to be a whole number >= 0.*, got 'a'"),
+        (lambda: simulate(PAY, SPEC, epsilon=1).sample(3, random_state=1.5), "random_state to be .*, got 1.5"),
+        (lambda: Query("pay > 3"), "conditions by attribute name, .*got 'pay > 3'; a text is asked without a Query"),
         (lambda: collect(PAY[:0], SPEC, epsilon=1), "at least one person"),
-        (lambda: collect(PAY + 50, SPEC, epsilon=1), "pay: .* outside the declared range"),
+        (lambda: collect(PAY + 50, SPEC, epsilon=1), "pay: .* outside the declared range.*clip=True$"),
+        (lambda: compare(PAY + 50, SPEC, epsilon=1, methods=["flat"]), r"declare a wider range than [0-9.]+$"),
         (
             lambda: simulate([[1, 2], [3, 4]], SPEC, epsilon=1),
             "a name for each of the 2 columns without names, got pay",
@@ -215,3 +226,13 @@ def test_a_device_runs_where_numpy_is_not_installed():
     block = "import sys; sys.modules['numpy'] = None\n"
     assert run(block + "import ahead_ldp.device").returncode == 0
     assert run(block + "import ahead_ldp.schema.attributes").returncode != 0
+
+
+@pytest.mark.parametrize("seed", [0, 1, np.int64(2)])
+def test_people_and_the_simulation_may_have_the_same_seed(seed):
+    """Values and groups were made of the same random numbers: a true share of 0.6 was estimated as 1."""
+    rng = np.random.default_rng(seed)
+    people = {"a": (rng.random(20_000) < 0.6).astype(int), "b": rng.integers(0, 10, 20_000)}
+    estimate = ahead_ldp.simulate(people, ["a=integer,0,1", "b=integer,0,9"], epsilon=2, random_state=seed)
+    (low,), (high,) = estimate.ask("a = 1").interval(0.999)
+    assert low <= np.mean(people["a"]) <= high

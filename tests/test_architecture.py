@@ -29,8 +29,8 @@ LONGEST_CHAIN = 18  # steps from a program down to a module that imports nothing
 STANDARD_LIBRARY_ONLY = "device"
 FORBIDDEN_ON_DEVICE = {"random", "numpy"}  # a device draws from the operating system
 MAY_LOAD_BY_NAME = {"__init__", "cli"}  # their parts are loaded on use
-# What is registered is loaded on use; an estimate finds its strict intervals and its pictures, which stand above it,
-# when one is asked for.
+# What is registered is loaded on use; an estimate finds its strict intervals, analyses and pictures, which stand above
+# it, when one is asked for. To type checkers these modules may also name what is found.
 BY_NAME = {"ahead_ldp.schema.registry", "ahead_ldp.estimates.estimate", "ahead_ldp.estimates.pictures"}
 
 
@@ -75,7 +75,7 @@ def imports(files: dict[str, Path]) -> list[Import]:
     found = []
     for module, path in files.items():
         tree = ast.parse(path.read_text("utf-8"), str(path))
-        for node, inside in walk(tree, inside=False):
+        for node, inside in walk(tree, inside=False, with_types=module not in BY_NAME):
             for name in imported_names(module, path, node):
                 own = name.partition(".")[0] == PACKAGE
                 target = nearest(name, files) if own else name
@@ -84,11 +84,13 @@ def imports(files: dict[str, Path]) -> list[Import]:
     return found
 
 
-def walk(node: ast.AST, inside: bool) -> Iterator[tuple[ast.AST, bool]]:
+def walk(node: ast.AST, inside: bool, with_types: bool = True) -> Iterator[tuple[ast.AST, bool]]:
     for child in ast.iter_child_nodes(node):
+        if not with_types and isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
         yield child, inside
         delays = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        yield from walk(child, inside or delays)
+        yield from walk(child, inside or delays, with_types)
 
 
 def imported_names(module: str, path: Path, node: ast.AST) -> Iterator[str]:

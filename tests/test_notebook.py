@@ -257,6 +257,23 @@ def test_clip_counts_at_the_ends_and_says_how_many():
     assert run(FRAMES["pandas"], AGE, clip=True).clipped == {}
 
 
+def test_a_midnight_is_the_day_that_it_begins():
+    estimate = run(FRAMES["pandas"], "born=date,1960-01-01,2009-12-31,50")
+    day = dt.date(1980, 1, 1)
+    asked = estimate.ask(("born", ">=", day))
+    midnights = [dt.datetime(1980, 1, 1), pd.Timestamp(day), np.datetime64("1980-01-01T00:00"), np.datetime64(day)]
+    for midnight in midnights:
+        again = estimate.ask({"born": (midnight, None)})
+        assert (again.share, again.names) == (asked.share, ["born >= 1980-01-01"])
+        assert estimate.ask(again.names[0]).share == asked.share
+        assert estimate.cdf("born", [midnight]).share == estimate.cdf("born", [day]).share
+        bars = estimate.histogram("born", [dt.date(1960, 1, 1), midnight, dt.date(2009, 12, 31)])
+        assert bars.names == ["1960-01-01..1979-12-31", "1980-01-01..2009-12-31"]
+    for other in (dt.datetime(1980, 1, 1, 5), pd.Timestamp(day, tz="UTC"), pd.NaT):
+        with pytest.raises(ValueError, match="expected a value of kind date for born, got"):
+            estimate.ask({"born": (other, None)})
+
+
 def test_a_numpy_number_as_epsilon_is_the_decimal_that_it_prints():
     for number in (np.float32(0.1), np.float64(0.1), np.float16(0.1), Decimal("0.1"), "0.1"):
         assert run(FRAMES["arrow"], AGE, epsilon=number).provenance.epsilon == "0.1"

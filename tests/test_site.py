@@ -23,14 +23,13 @@ def names(page):
 
 def children(page):
     """The pages that the toctrees of a page name, as they stand there."""
-    found = []
-    for block in docs.blocks(page.read_text("utf-8")):
-        if block.info == "{toctree}":
-            lines = [line for line in block.text.splitlines() if line and not line.startswith(":")]
-            found += [
-                names((page.parent / line).resolve().with_name(line.rpartition("/")[2] + ".md")) for line in lines
-            ]
-    return found
+    named = docs.toctree(page.read_text("utf-8"))
+    return [names((page.parent / name).resolve().with_name(name.rpartition("/")[2] + ".md")) for name in named]
+
+
+def test_pages_of_a_toctree_with_and_without_titles():
+    text = "```{toctree}\n:hidden:\n\nfirst\nCount files <../batch>\nsub/*\n```\n"
+    assert docs.toctree(text) == ["first", "../batch", "sub/*"]
 
 
 def test_every_page_stands_once_in_the_navigation():
@@ -42,6 +41,26 @@ def test_every_page_stands_once_in_the_navigation():
             assert matching, f"{names(page)}: the toctree names {child}, which does not exist"
             named += matching if "*" in child else [child]
     assert sorted(named) == sorted(pages - {"index"})
+
+
+FOR_USERS = ("tutorials", "guides", "reference", "explanation")
+
+
+def below(page):
+    """The page, and all pages that its toctrees lead to."""
+    found = [page]
+    for child in children(page):
+        found += [p for there in sorted(DOCS.glob(f"{child}.md")) if there != page for p in below(there)]
+    return found
+
+
+@pytest.mark.parametrize("section", FOR_USERS)
+def test_pages_for_users_name_no_test_file(section):
+    """They read what holds, not where we keep it; a link to the vectors, which other programs need, is none."""
+    pages = below(DOCS / section / "index.md")
+    assert len(pages) >= 4
+    prose = [(names(page), line) for page in pages for _, line in docs.prose(page.read_text("utf-8"))]
+    assert [pair for pair in prose if re.search(r"`[^`]*\btests?/[^`]*`|`test_\w+", pair[1])] == []
 
 
 @pytest.mark.parametrize("name", [name for name in ahead_ldp.__all__ if name != "__version__"])
@@ -115,6 +134,17 @@ def test_long_signatures_and_code_are_accessible():
         '<dl class="py"><dt class="sig sig-object">f(<span class="lines">\n<span class="line">x</span>\n</span>)</dt>\n'
         '<dd><pre tabindex="0">y</pre></dd></dl>'
     )
+
+
+def test_a_table_that_scrolls_can_be_reached():
+    body = '<div class="table-wrapper docutils container"><table></table></div>'
+    assert site.accessible(body).startswith('<div tabindex="0" class="table-wrapper')
+
+
+def test_a_drawing_can_be_opened_alone():
+    body = '<p><img alt="A tree" src="../_images/tree.svg" /></p><p><img alt="" src="x.png"/> and text</p>'
+    picture = '<a class="picture" href="../_images/tree.svg"><img alt="A tree" src="../_images/tree.svg" /></a>'
+    assert site.accessible(body) == f'<p>{picture}</p><p><img alt="" src="x.png"/> and text</p>'
 
 
 # What was built is checked too; each check is shown to fail.

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ahead_ldp.engines.progress import Bar
@@ -30,6 +31,7 @@ from tools.splits import EPSILONS, SPLITS, Setting
 
 SEED = 52_021
 QUERIES = 200
+_MOST_RESTRICTED, _RESTRICTED = 10, 3  # attributes, up to which queries restrict all, and otherwise so many
 Maker = Callable[[Setting, float, int], Mechanism]  # setting, epsilon, people -> method
 Floats = NDArray[np.float64]
 
@@ -59,10 +61,24 @@ def boxes_of(sizes: tuple[int, ...], kind: str) -> Workload:
     return Workload(sizes, np.stack([lo, lo + sides], axis=-1).astype(float), np.arange(QUERIES), QUERIES)
 
 
+def restricted(workload: Workload, most: int, rng: Generator) -> Workload:
+    """The same queries with at most so many attributes restricted in each, picked at random."""
+    m = len(workload.sizes)
+    order = rng.random((workload.n, m)).argsort(axis=1)
+    free = order.argsort(axis=1) >= most
+    whole = np.stack([np.zeros(m), np.array(workload.sizes, float)], axis=1)
+    return Workload(workload.sizes, np.where(free[:, :, None], whole, workload.boxes), workload.owner, workload.n)
+
+
 def task_of(setting: Setting, kind: str = "random") -> Task:
-    """The people of the setting and 200 random ranges, or boxes of one kind."""
+    """The people of the setting and 200 random ranges, or boxes of one kind.
+
+    With more than ten attributes a random query restricts three of them: on all, every answer would be nothing.
+    """
     if kind == "random":
         asked = random_workload(setting.schema, QUERIES, workload_rng(SEED))
+        if len(setting.sizes) > _MOST_RESTRICTED:
+            asked = restricted(asked, _RESTRICTED, workload_rng(SEED + 1))
     else:
         asked = boxes_of(setting.sizes, kind)
     return Task.of(setting.schema, setting.people(), asked)
@@ -129,18 +145,24 @@ def table(settings: Sequence[Setting], methods: Sequence[str], epsilons: Sequenc
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def common_options(about: str | None) -> argparse.ArgumentParser:
+    """Which settings are measured, with which methods and how often: the same words for every measurement of them."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("split", choices=SPLITS)
     parser.add_argument("part", choices=("1", "2", "m"))
     parser.add_argument("--methods", default="default,ahead:paper")
     parser.add_argument("--settings", default="", help="only settings whose name contains this")
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    return parser
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = common_options(__doc__)
     parser.add_argument("--workload", choices=("random", "points", "short", "half", "whole"), default="random")
     parser.add_argument("--people", type=int, help="draw every setting's people down to so many")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     settings = [s for s in SPLITS[given.split][given.part] if given.settings in s.name]

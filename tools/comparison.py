@@ -1,6 +1,8 @@
 """Measured tables for the docs: methods side by side, the crossing of AHEAD and HDG, what AHEAD's readings cost.
 
-python -m tools.comparison methods|crossing|readings [--repeats 10] [--write]
+Also the default beside the wavelet expansion, by distances of distributions, and beside quadtree and kd-tree.
+
+python -m tools.comparison methods|crossing|readings|distances|places [--repeats 10] [--write]
 
 Every table is printed as Markdown; ``--write`` puts it between the marks of its page. Seeds are fixed, so a table can
 be made again; a cell's seed depends on the method, epsilon and repetition alone.
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,10 @@ from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.research.evaluation import Score, Task, choose, measure, workload_rng
 from ahead_ldp.schema.attributes import as_schema, codes
 from ahead_ldp.schema.workloads import random_workload
+from tools.accuracy import compare
+from tools.accuracy import task_of as setting_task
+from tools.splits import EPSILONS as SPLIT_EPSILONS
+from tools.splits import SPLITS
 
 ROOT = Path(__file__).resolve().parent.parent
 EPSILONS = (0.1, 0.5, 1.0, 1.5)
@@ -153,20 +159,132 @@ def readings(repeats: int) -> str:
     return "\n".join([f"{head} N = 10^6, {repeats} repetitions.", "", *lines])
 
 
+def numerical(d: int) -> dict[str, Floats]:
+    """Kinds of people for distances of distributions: smooth ones, and ones with spikes."""
+    x = (np.arange(d) + 0.5) / d
+    spikes = np.full(d, 0.2 / d)
+    spikes[np.random.default_rng(SEED).choice(d, 12, replace=False)] += 0.8 / 12
+    incomes = np.exp(-0.5 * ((np.log(x) - np.log(0.12)) / 0.7) ** 2) / x
+    round_values = np.arange(d) % (d // 32) == 0
+    heaped = 0.6 * incomes / incomes.sum()
+    heaped[round_values] += 0.4 * incomes[round_values] / incomes[round_values].sum()
+    bumps = sum(
+        w * np.exp(-0.5 * ((x - c) / s) ** 2) / s for w, c, s in ((3, 0.2, 0.04), (4, 0.5, 0.07), (3, 0.8, 0.03))
+    )
+    made = {
+        "uniform": np.ones(d),
+        "Beta(5, 2)": x**4 * (1 - x),
+        "three bumps": np.asarray(bumps),
+        "incomes": incomes,
+        "heaped incomes": heaped,
+        "a dozen spikes": spikes,
+    }
+    return {name: f / f.sum() for name, f in made.items()}
+
+
+DISTANCE_EPSILONS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+DISTANCE_RIVALS = ("wavelet:paper", "wavelet:strong", "sw:paper", "sw:strong")
+COLUMNS = ("salaries total", "age", "departure delay")  # of the tuning list of tools.splits
+
+
+def distances(repeats: int) -> str:
+    """Wasserstein and KS distances of the default, and how many times larger those of its rivals are."""
+    tasks = {name: task_of(f, 10**5) for name, f in numerical(1024).items()}
+    tasks |= {s.name: setting_task(s) for s in SPLITS["tuning"]["1"] if s.name in COLUMNS}
+    return distances_text(list(tasks), measured_distances(list(tasks.values()), repeats))
+
+
+def measured_distances(tasks: Sequence[Task], repeats: int) -> Floats:  # -> (tasks, epsilons, methods, 2, repeats)
+    """Distances of every repetition: the default first, then its rivals; Wasserstein, then KS."""
+    methods = ("default", *DISTANCE_RIVALS)
+    found = np.zeros((len(tasks), len(DISTANCE_EPSILONS), len(methods), 2, repeats))
+    with Bar("distances") as bar:
+        for i, task in enumerate(tasks):
+            for j, epsilon in enumerate(DISTANCE_EPSILONS):
+                for k, text in enumerate(methods):
+                    name, _, settings = text.partition(":")
+                    method = None if name == "default" else name
+                    chosen, _ = choose(method, task.schema, epsilon, task.people.n, settings or "default")
+                    trials = measure(task, chosen, repeats, SEED, memory=False).trials
+                    found[i, j, k] = [[getattr(t, metric) for t in trials] for metric in ("wasserstein", "ks")]
+            bar(i + 1, len(tasks))
+    return found
+
+
+def distances_text(people: Sequence[str], found: Floats) -> str:
+    """The tables of the page, and which rivals have a smaller distance."""
+    mean, error = found.mean(axis=-1), found.std(axis=-1, ddof=1) / np.sqrt(found.shape[-1])
+    lines, lost = list[str](), list[str]()
+    for m, metric in enumerate(("Wasserstein", "KS")):
+        lines += [f"\n**{metric}**\n", "| people | " + " | ".join(f"ε = {e:g}" for e in DISTANCE_EPSILONS) + " |"]
+        lines.append("|---" * (len(DISTANCE_EPSILONS) + 1) + "|")
+        ours, theirs = mean[:, :, :1, m], mean[:, :, 1:, m]
+        for i, name in enumerate(people):
+            cells = [
+                f"{1e3 * own:.2f}: " + ", ".join(f"{other / own:.2f}" for other in rivals)
+                for (own,), rivals in zip(ours[i], theirs[i], strict=True)
+            ]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        whole = np.exp(np.log(theirs / ours).mean(axis=0))
+        lines.append("| geometric mean | " + " | ".join(", ".join(f"{x:.2f}" for x in row) for row in whole) + " |")
+        less = ours - theirs > 2 * np.hypot(error[:, :, :1, m], error[:, :, 1:, m])
+        for i, j, k in np.argwhere(less):
+            times = f"{ours[i, j, 0] / theirs[i, j, k]:.2f} times"
+            lost.append(f"{people[i]}, ε {DISTANCE_EPSILONS[j]:g}, {metric}: {DISTANCE_RIVALS[k]} ({times})")
+    head = (
+        f"1000 times the distance of the default, then how many times larger that of {', '.join(DISTANCE_RIVALS)} is;"
+    )
+    head += f" {found.shape[-1]} repetitions, |D| = 1024 and N = 10^5 for the shapes."
+    said = "Rivals with a smaller distance by more than two standard errors: " + ("; ".join(lost) or "none") + "."
+    return "\n".join([head, *lines, "", said])
+
+
+def places(repeats: int) -> str:
+    """Two attributes, the tuning list: errors of quadtree, kd-tree, AHEAD and HDG over the default's."""
+    settings, rivals = (
+        SPLITS["tuning"]["2"],
+        ("quadtree:paper", "quadtree:strong", "kdtree:paper", "kdtree:strong", "ahead:paper", "hdg:strong"),
+    )
+    found = compare(settings, ("default", *rivals), SPLIT_EPSILONS, repeats, jobs=1)
+    ratio = found.mean(axis=-1)[:, :, 1:] / found.mean(axis=-1)[:, :, :1]
+    lines = ["| rival | " + " | ".join(f"ε = {e:g}" for e in SPLIT_EPSILONS) + " | all | least, most |"]
+    lines.append("|---" * (len(SPLIT_EPSILONS) + 3) + "|")
+    for k, rival in enumerate(rivals):
+        by = [*np.exp(np.log(ratio[:, :, k]).mean(axis=0)), np.exp(np.log(ratio[:, :, k]).mean())]
+        place = np.unravel_index(np.argmin(ratio[:, :, k]), ratio.shape[:2])
+        worst = f"{settings[place[0]].name}, ε {SPLIT_EPSILONS[place[1]]:g}"
+        lines.append(
+            f"| {rival} | "
+            + " | ".join(f"{x:.1f}" for x in by)
+            + f" | {ratio[:, :, k].min():.2f} ({worst}), {ratio[:, :, k].max():.0f} |"
+        )
+    best = ratio.min(axis=2)
+    lines.append(
+        "| the best of them | "
+        + " | ".join(f"{x:.1f}" for x in [*np.exp(np.log(best).mean(axis=0)), np.exp(np.log(best).mean())])
+        + f" | {best.min():.2f}, {best.max():.0f} |"
+    )
+    head = f"Mean squared errors over the default's, geometric means over {len(settings)} kinds of people,"
+    head += f" {repeats} repetitions."
+    return "\n".join([head, "", *lines])
+
+
 TABLES: dict[str, tuple[Callable[[int], str], str]] = {
     "methods": (methods, "docs/comparison.md"),
     "crossing": (crossing, "docs/comparison.md"),
     "readings": (readings, "docs/departures.md"),
+    "distances": (distances, "docs/accuracy.md"),
+    "places": (places, "docs/accuracy.md"),
 }
 
 
-def write(name: str, table: str) -> None:
-    """Put a table between its marks."""
-    path = ROOT / TABLES[name][1]
-    page = path.read_text("utf-8")
+def write(name: str, table: str, page: str) -> None:
+    """Put a table between its marks on a page."""
+    path = ROOT / page
+    text = path.read_text("utf-8")
     marks = re.compile(rf"(<!-- table {name} -->\n).*?(\n<!-- end table {name} -->)", re.S)
-    assert marks.search(page), f"{path.name} has no place for the table {name}"
-    path.write_text(marks.sub(lambda m: m[1] + table + m[2], page), "utf-8")
+    assert marks.search(text), f"{path.name} has no place for the table {name}"
+    path.write_text(marks.sub(lambda m: m[1] + table + m[2], text), "utf-8")
 
 
 def main() -> None:
@@ -179,7 +297,7 @@ def main() -> None:
     table = TABLES[given.table][0](given.repeats)
     print(table)
     if given.write:
-        write(given.table, table)
+        write(given.table, table, TABLES[given.table][1])
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
 """How often intervals hold the truth, and how wide they are, on the settings of `tools.splits`.
 
 python -m tools.coverage tuning 1 --methods default,ahead:paper [--repeats 10] [--epsilons 0.1,1] [--queries random]
+                         [--intervals strict]
 
 For every setting and epsilon: the share of answers inside their pointwise 95 % interval, the share of repetitions with
 all answers inside their simultaneous one, and the width over the needed width. The needed width is that of the same
-intervals, all scaled by the one factor with which 95 % of the answers would have been inside.
+intervals, all scaled about their middle by the one factor with which 95 % of the answers would have been inside. The
+intervals are the model's, if strict ones are not asked for.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from ahead_ldp.engines.progress import Bar
 from ahead_ldp.engines.simulation import run_simulation
+from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.research.evaluation import Task, workload_rng
 from ahead_ldp.schema.workloads import Workload, fixed_volume_workload, random_workload
-from tools.accuracy import SEED, named
-from tools.splits import EPSILONS, SPLITS, Setting
+from tools.accuracy import SEED, common_options, named
+from tools.splits import SPLITS, Setting
 
 LEVEL = 0.95
 QUERIES = 100
@@ -54,43 +55,53 @@ def asked(setting: Setting, kind: str) -> Workload:
     return drawn
 
 
-def measure(setting: Setting, method: str, epsilon: float, repeats: int, kind: str = "random") -> Coverage:
+def measure(
+    setting: Setting, method: str, epsilon: float, repeats: int, kind: str = "random", intervals: Kind = "model"
+) -> Coverage:
     """Run the method some times and compare its intervals with the truth."""
     task = Task.of(setting.schema, setting.people(), asked(setting, kind))
     truth, mechanism = task.truth, named(method)(setting, epsilon, task.people.n)
-    error, half, inside, all_inside = [], [], [], []
+    error, off, half, inside, all_inside = [], [], [], [], []
     for k in range(repeats):
         rng = np.random.default_rng([SEED, int(1000 * epsilon), k])
         found = run_simulation(mechanism, setting.schema, task.people, rng).answer_jointly(task.workload)
-        low, high = found.interval(LEVEL)
-        inside.append((low <= truth + 1e-12) & (truth <= high + 1e-12))
-        low, high = found.interval(LEVEL, simultaneous=True)
+        low, high = found.interval(LEVEL, simultaneous=True, kind=intervals)
         all_inside.append(bool(((low <= truth + 1e-12) & (truth <= high + 1e-12)).all()))
+        low, high = found.interval(LEVEL, kind=intervals)
+        inside.append((low <= truth + 1e-12) & (truth <= high + 1e-12))
+        strict = intervals == "strict"
         error.append(np.abs(found.values - truth))
-        half.append(found.half_width(LEVEL))
+        off.append(np.abs((low + high) / 2 - truth) if strict else error[-1])
+        half.append((high - low) / 2 if strict else found.half_width(LEVEL))
     e, h = np.stack(error), np.stack(half)
-    needed = float(np.quantile(e / np.maximum(h, 1e-300), LEVEL))
+    needed = float(np.quantile(np.stack(off) / np.maximum(h, 1e-300), LEVEL))
     sizes = float(np.sqrt((e**2).mean())), float(np.sqrt((h**2).mean()))
     return Coverage(float(np.mean(inside)), float(np.mean(all_inside)), 1 / max(needed, 1e-12), *sizes)
 
 
 def compare(
-    settings: Sequence[Setting], methods: Sequence[str], epsilons: Sequence[float], repeats: int, kind: str, jobs: int
+    settings: Sequence[Setting],
+    methods: Sequence[str],
+    epsilons: Sequence[float],
+    repeats: int,
+    kind: str,
+    jobs: int,
+    intervals: Kind,
 ) -> dict[tuple[str, float, str], Coverage]:
     """Every setting, epsilon and method."""
     cases = [(s.name, m, e) for s in settings for e in epsilons for m in methods]
     found = {}
     with ProcessPoolExecutor(jobs) as pool, Bar("measuring") as bar:
-        futures = [pool.submit(_one, *case, repeats, kind) for case in cases]
+        futures = [pool.submit(_one, *case, repeats, kind, intervals) for case in cases]
         for i, ((name, method, epsilon), future) in enumerate(zip(cases, futures, strict=True)):
             found[name, epsilon, method] = future.result()
             bar(i + 1, len(cases))
     return found
 
 
-def _one(name: str, method: str, epsilon: float, repeats: int, kind: str) -> Coverage:
+def _one(name: str, method: str, epsilon: float, repeats: int, kind: str, intervals: Kind) -> Coverage:
     known = {s.name: s for split in SPLITS.values() for part in split.values() for s in part}
-    return measure(known[name], method, epsilon, repeats, kind)
+    return measure(known[name], method, epsilon, repeats, kind, intervals)
 
 
 def table(methods: Sequence[str], found: dict[tuple[str, float, str], Coverage]) -> str:
@@ -114,19 +125,14 @@ def table(methods: Sequence[str], found: dict[tuple[str, float, str], Coverage])
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("split", choices=SPLITS)
-    parser.add_argument("part", choices=("1", "2", "m"))
-    parser.add_argument("--methods", default="default,ahead:paper")
-    parser.add_argument("--settings", default="", help="only settings whose name contains this")
-    parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
-    parser.add_argument("--repeats", type=int, default=5)
+    parser = common_options(__doc__)
     parser.add_argument("--queries", choices=("random", "short", "prefix"), default="random")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--intervals", choices=("model", "strict"), default="model")
     given = parser.parse_args()
     settings = [s for s in SPLITS[given.split][given.part] if given.settings in s.name]
     methods, epsilons = given.methods.split(","), [float(e) for e in given.epsilons.split(",")]
-    print(table(methods, compare(settings, methods, epsilons, given.repeats, given.queries, given.jobs)))
+    found = compare(settings, methods, epsilons, given.repeats, given.queries, given.jobs, given.intervals)
+    print(table(methods, found))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ HEADING = re.compile(r"^#{1,6} +(?P<title>.*?)(?: +#+)?$")
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\((?P<target>[^()\s]*)(?: +\"[^\"]*\")?\)")
 REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]: +<?(?P<target>[^\s>]+)>?")
 GENERATED = re.compile(r"(<!-- generated: (?P<command>ahead [^>]*?) -->\n+```text\n).*?(?=```)", re.DOTALL)
+TITLED = re.compile(r"^.+ <(?P<page>[^<>]+)>$")  # of a toctree: a title for the navigation, and the page
 OUTSIDE = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -39,6 +40,16 @@ def pages(root: Path = ROOT) -> list[Path]:
 def blocks(text: str) -> list[Block]:
     """The fenced blocks of a page, in order; an unclosed fence is a ValueError."""
     return [item for item in _parse(text) if isinstance(item, Block)]
+
+
+def toctree(text: str) -> list[str]:
+    """The pages that the toctrees of a page name, as they stand there, without titles."""
+    found = []
+    for block in blocks(text):
+        if block.info == "{toctree}":
+            lines = [line.strip() for line in block.text.splitlines() if line.strip() and not line.startswith(":")]
+            found += [titled["page"] if (titled := TITLED.match(line)) else line for line in lines]
+    return found
 
 
 def prose(text: str) -> list[tuple[int, str]]:

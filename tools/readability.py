@@ -81,10 +81,7 @@ def taught(root: Path = docs.ROOT) -> list[Path]:
     found = []
     for section in ("tutorials", "guides"):
         index = root / "docs" / section / "index.md"
-        for block in docs.blocks(index.read_text("utf-8")):
-            if block.info == "{toctree}":
-                names = [line for line in block.text.split() if not line.startswith(":")]
-                found += [(index.parent / f"{name}.md").resolve() for name in names]
+        found += [(index.parent / f"{name}.md").resolve() for name in docs.toctree(index.read_text("utf-8"))]
     return found
 
 

@@ -95,16 +95,20 @@ def _escaped(line: str) -> str:
     )
 
 
+PICTURE = re.compile(r'(?<=<p>)<img [^>]*src="(?P<file>[^"]+\.svg)"[^>]*>(?=</p>)')
 SIGNATURE = re.compile(r'<dt class="sig .*?</dt>', re.DOTALL)
 
 
 def accessible(body: str) -> str:
-    """HTML of a page for keyboards and screen readers: code that scrolls can be reached, and parameters are no list.
+    """HTML of a page for keyboards, screen readers and phones: what scrolls can be reached, and parameters are no list.
 
-    Sphinx puts the parameters of a long signature into a definition list without terms; they become lines.
+    Sphinx puts the parameters of a long signature into a definition list without terms; they become lines. A drawing
+    is a link to itself: it scrolls on a narrow screen, and can be opened alone.
     """
     lines = {"<dl>": '<span class="lines">', "</dl>": "</span>", "<dd>": '<span class="line">', "</dd>": "</span>"}
     body = SIGNATURE.sub(lambda m: re.sub("</?d[ld]>", lambda tag: lines[tag[0]], m[0]), body)
+    body = PICTURE.sub(lambda m: f'<a class="picture" href="{m["file"]}">{m[0]}</a>', body)
+    body = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
     return body.replace("<pre>", '<pre tabindex="0">')
 
 
@@ -177,25 +181,23 @@ def _parsed(path: Path) -> Page:
     return page
 
 
+def build(site: Path) -> str:
+    """Build the site into a folder, every warning an error; what Sphinx said, empty if all is well."""
+    given = ["-b", "html", "-W", "--keep-going", "-q", "-j", "auto", "-d", str(site.parent / "doctrees")]
+    words = [sys.executable, "-m", "sphinx", *given, "docs", str(site)]
+    done = subprocess.run(words, cwd=docs.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        return done.stderr or f"Sphinx ended with {done.returncode}"
+    write_moved(site)
+    return ""
+
+
 def main() -> int:
     """Build and check; 1 if anything is wrong."""
     start = time.monotonic()
-    words = [
-        "-b",
-        "html",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-j",
-        "auto",
-        "-d",
-        str(SITE.parent / "doctrees"),
-        "docs",
-        str(SITE),
-    ]
-    if subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=docs.ROOT, check=False).returncode:
+    if said := build(SITE):
+        print(said, file=sys.stderr)
         return 1
-    write_moved(SITE)
     found = list(faults(SITE))
     for message in found:
         print(message, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Ten mistakes that `mypy --strict` finds, one in each line that says so."""
+"""Mistakes that `mypy --strict` finds, one in each line that says so."""
 
 import ahead_ldp
 
@@ -12,4 +12,5 @@ answers.to_frame("excel")  # mistake: no such library
 answers.interval("0.95")  # mistake: a text as a level
 answers.interval(kind="exact")  # mistake: no such kind
 estimate.quantile("age")  # mistake: the name of a method
+estimate.by("age").means("age")  # mistake: the name of a method of groups
 count: int = answers["age > 3"].share  # mistake: a share is no whole number
