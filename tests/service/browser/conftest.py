@@ -1,6 +1,7 @@
 """A real server and a real Chromium for the pages."""
 
 import json
+import os
 import shutil
 import threading
 import urllib.request
@@ -145,6 +146,25 @@ def elsewhere():
     made.stop()
 
 
+def slow_pages(browser, rate):
+    """Every page of the browser computes this many times slower, as on a busy machine."""
+    contexts = browser.new_context
+
+    def new_context(**given):
+        context = contexts(**given)
+        pages = context.new_page
+
+        def new_page():
+            page = pages()
+            context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": rate})
+            return page
+
+        context.new_page = new_page
+        return context
+
+    browser.new_context = new_context
+
+
 @pytest.fixture(scope="module")  # its event loop must end before other tests of the worker begin
 def chromium():
     path = needed(shutil.which("chromium"), "Chromium", system.how_to_install("chromium"))
@@ -152,6 +172,8 @@ def chromium():
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        if rate := os.environ.get("AHEAD_SLOW_PAGES"):  # a test that looks too early fails
+            slow_pages(browser, float(rate))
         yield browser
         browser.close()
 
