@@ -195,6 +195,27 @@ def test_a_store_cannot_have_other_folders_deleted(tmp_path):
         assert (tmp_path / "mine").exists()
 
 
+def test_a_folder_that_is_made_while_others_are_forgotten_stays_written_down(tmp_path, monkeypatch):
+    """The list was read, another server added a folder, and the old list was written: nobody would have deleted it."""
+    with bench(tmp_path) as service:
+        campaign, read = service.opened(), service.store.document
+        first = left_behind(service, campaign, tmp_path / "elsewhere")
+        made = []
+
+        def between(*given):
+            found = read(*given)
+            if not made and not first.exists():  # it is deleted, and about to be struck out
+                made.append(None)
+                made[0] = left_behind(service, campaign, tmp_path / "elsewhere")
+            return found
+
+        monkeypatch.setattr(service.store, "document", between)
+        assert handed_out.forget(service.store, campaign)
+        assert made[0].exists()
+        assert handed_out.forget(service.store, campaign)
+        assert not made[0].exists()
+
+
 def test_a_folder_on_another_machine_stays_written_down(tmp_path):
     with bench(tmp_path) as service:
         campaign = service.opened()

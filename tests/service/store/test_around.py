@@ -24,6 +24,18 @@ def test_documents_are_replaced(store):
     assert store.document(CAMPAIGN, 2, "screens") is None
 
 
+def test_a_document_is_changed_by_whoever_read_it_last(store):
+    """Of two servers that read the same, one changes it, and the other is told."""
+    assert not store.change_document(CAMPAIGN, 1, "shares", b"never was", b"old")
+    assert store.document(CAMPAIGN, 1, "shares") is None
+    assert store.change_document(CAMPAIGN, 1, "shares", None, b"first")
+    assert not store.change_document(CAMPAIGN, 1, "shares", None, b"first as well")
+    assert store.change_document(CAMPAIGN, 1, "shares", b"first", b"second")
+    assert not store.change_document(CAMPAIGN, 1, "shares", b"first", b"third")
+    assert store.document(CAMPAIGN, 1, "shares") == b"second"
+    assert store.document(CAMPAIGN, 2, "shares") is None
+
+
 def test_a_job_is_made_once_and_done_by_its_holder(store):
     job = store.add_job("close 1", "close", b"args", 10)
     assert store.add_job("close 1", "close", b"other", 11) == job

@@ -24,7 +24,7 @@ _NAME = re.compile(r"ahead-count-[0-9a-f]{16}-[0-9]+-[0-9a-f]{16}")  # nothing e
 def new(store: Store, campaign: str, wave: int, below: Path) -> Path:
     """A new folder that its owner alone can read, written down before it is made."""
     made = below / f"ahead-count-{campaign[:16]}-{wave}-{secrets.token_hex(8)}"
-    _keep(store, campaign, [*_noted(store, campaign), str(made)])
+    _note(store, campaign, lambda paths: [*paths, str(made)])
     made.mkdir(mode=0o700, parents=True)
     return made
 
@@ -44,7 +44,7 @@ def forget(store: Store, campaign: str, ended: Path | None = None, unused: Calla
     left = [folder for folder in here if folder.exists()]
     gone = {str(folder) for folder in [*here, *([] if ended is None else [ended])] if folder not in left}
     if gone & set(noted):
-        _keep(store, campaign, [path for path in noted if path not in gone])
+        _note(store, campaign, lambda paths: [path for path in paths if path not in gone])
     if left:
         event("files_left", logging.ERROR, campaign=campaign, count=len(left))
     return not left
@@ -55,5 +55,10 @@ def _noted(store: Store, campaign: str) -> list[str]:
     return found
 
 
-def _keep(store: Store, campaign: str, paths: list[str]) -> None:
-    store.put_document(campaign, 0, KIND, json.dumps(paths).encode())
+def _note(store: Store, campaign: str, change: Callable[[list[str]], list[str]]) -> None:
+    """Change what is written down, again and again until no other server has changed it meanwhile."""
+    changed = False
+    while not changed:
+        body = store.document(campaign, 0, KIND)
+        paths = change(json.loads(body or b"[]"))
+        changed = store.change_document(campaign, 0, KIND, body, json.dumps(paths).encode())

@@ -10,7 +10,6 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -28,6 +27,7 @@ KIND = "shares"  # of the document that holds a campaign's links
 MOST_DAYS = 366
 _MOST_LINKS = 50
 _DAY_S = 86_400
+_Links = list[dict[str, Any]]
 
 
 class SharePages:
@@ -35,36 +35,38 @@ class SharePages:
 
     def __init__(self, service: Service) -> None:
         """Nothing is read before it is asked for."""
-        self._service, self._lock = service, Lock()
+        self._service = service
 
-    def active(self, campaign: str) -> list[dict[str, Any]]:
+    def active(self, campaign: str) -> _Links:
         """The links that still hold: the hash of each, and until when."""
-        kept = json.loads(self._service.store.document(campaign, 0, KIND) or b"[]")
-        return [link for link in kept if link["until"] > self._service.clock()]
+        return self._holding(self._service.store.document(campaign, 0, KIND))
+
+    def _holding(self, body: bytes | None) -> _Links:
+        return [link for link in json.loads(body or b"[]") if link["until"] > self._service.clock()]
 
     def make(self, request: Request, visitor: Visitor) -> Response:
         """A new link, shown once; or the end of all links."""
         campaign, form = request.path_params["campaign"], request.state.form
         record = self._service.directory.terms(campaign).campaign.record
         if form.get("end"):
-            with self._lock:
-                self._keep(campaign, [], "shares_ended")
+            self._change(campaign, lambda _: [], "shares_ended")
             return RedirectResponse(f"/campaigns/{campaign}", 303)
         days = int(number(form.get("days", ""), "Days", whole=True, least=1))
         if days > MOST_DAYS:
             raise Unclear(f"Days: please write {MOST_DAYS} or less.")
         secret, until = secrets.token_urlsafe(24), self._service.clock() + days * _DAY_S
-        with self._lock:  # or links that somebody ends meanwhile would be written down again
-            links = self.active(campaign)
-            if len(links) >= _MOST_LINKS:
-                raise Problem("wrong_state", "there are too many links: end them first")
-            self._keep(campaign, [*links, {"hash": _hash(secret), "until": until}], "share_made")
+        self._change(campaign, lambda links: _with_another(links, secret, until), "share_made")
         path = request.url_for("shared", campaign=campaign, secret=secret)
         return render(request, "share.html", visitor, record=record, campaign=campaign, link=str(path), until=until)
 
-    def _keep(self, campaign: str, links: list[dict[str, Any]], name: str) -> None:
-        self._service.store.put_document(campaign, 0, KIND, json.dumps(links).encode())
-        self._service.store.add_event(audit_event(name, campaign, links=len(links)), self._service.clock())
+    def _change(self, campaign: str, change: Callable[[_Links], _Links], name: str) -> None:
+        """Change the links, anew if another server has changed them meanwhile: links that it ended stay ended."""
+        store, changed, links = self._service.store, False, []
+        while not changed:
+            body = store.document(campaign, 0, KIND)
+            links = change(self._holding(body))
+            changed = store.change_document(campaign, 0, KIND, body, json.dumps(links).encode())
+        store.add_event(audit_event(name, campaign, links=len(links)), self._service.clock())
 
     def shown(self, page: Callable[..., Response], *, base: bool = True) -> Callable[[Request], Any]:
         """A page of the results for whoever has a link that holds."""
@@ -84,6 +86,12 @@ class SharePages:
             return await run_in_threadpool(look, request)
 
         return endpoint
+
+
+def _with_another(links: _Links, secret: str, until: int) -> _Links:
+    if len(links) >= _MOST_LINKS:
+        raise Problem("wrong_state", "there are too many links: end them first")
+    return [*links, {"hash": _hash(secret), "until": until}]
 
 
 def _hash(secret: str) -> str:

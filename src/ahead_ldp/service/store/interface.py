@@ -211,6 +211,9 @@ class Store(Protocol):
     def put_document(self, campaign: str, wave: int, kind: str, body: bytes) -> None:
         """Keep a derived document (screens of a wave, say), replacing the last of its kind."""
 
+    def change_document(self, campaign: str, wave: int, kind: str, old: bytes | None, body: bytes) -> bool:
+        """Replace what was read, or none; False, and nothing is done, if another server has changed it since."""
+
     def document(self, campaign: str, wave: int, kind: str) -> bytes | None:
         """A derived document, if there is one."""
 

@@ -54,6 +54,15 @@ def put_document(tx: Transaction, campaign: str, wave: int, kind: str, body: byt
     )
 
 
+def change_document(tx: Transaction, campaign: str, wave: int, kind: str, old: bytes | None, body: bytes) -> bool:
+    """Replace this body, or none."""
+    if old is None:
+        sql = "INSERT INTO documents (body, campaign, wave, kind) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        return tx.change(sql, body, campaign, wave, kind) == 1
+    sql = "UPDATE documents SET body = ? WHERE campaign = ? AND wave = ? AND kind = ? AND body = ?"
+    return tx.change(sql, body, campaign, wave, kind, old) == 1
+
+
 def document(tx: Transaction, campaign: str, wave: int, kind: str) -> bytes | None:
     """One of them."""
     sql = "SELECT body FROM documents WHERE campaign = ? AND wave = ? AND kind = ?"

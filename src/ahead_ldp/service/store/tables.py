@@ -100,6 +100,7 @@ class TableStore(ABC):
     add_counters = _writes(notes.add_counters)
     counters = _reads(notes.counters)
     put_document = _writes(notes.put_document)
+    change_document = _writes(notes.change_document)
     document = _reads(notes.document)
 
     add_job = _writes(_jobs.add)
