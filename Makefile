@@ -68,6 +68,7 @@ bench: $(STAMP)  ## measure speed and memory beside other packages
 soak: $(STAMP)  ## the randomised tests with new and many more examples, and the long ones
 	@HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n auto --maxprocesses 4 -m "not bench" $(SOAK)
 	@$(PYTEST) -m soak $(addprefix --deselect ,$(SOAK))
+	@AHEAD_SLOW_PAGES=10 $(PYTEST) tests/service/browser tests/test_site_built.py
 
 docs: $(STAMP)  ## write the generated parts of the documentation, check every link, build the site in build/site
 	@$(BIN)/python -m tools.docs

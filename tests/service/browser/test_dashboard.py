@@ -19,7 +19,7 @@ from ahead_ldp.service.server.sessions import sign_in as open_visit
 from ahead_ldp.service.server.sessions import visitor_of
 from tests.js.test_npm import JS
 from tests.needs import needed
-from tests.service.browser.conftest import SHOTS, ages, sign_in
+from tests.service.browser.conftest import SHOTS, ages, sign_in, slowness
 from tests.service.browser.test_participant import agree, send
 
 MOST_KB = 120
@@ -323,7 +323,7 @@ def test_results_of_a_million_people_are_interactive_within_a_second(site, windo
         page.locator("#ask button").wait_for()
         took = time.process_time() - before
         spent = {m["name"]: m["value"] for m in told.send("Performance.getMetrics")["metrics"]}
-        assert took + spent["TaskDuration"] < 1
+        assert took + spent["TaskDuration"] / slowness() < 1
         assert page.locator(".part").count() <= parts
         loaded(page)
     answers = int(re.search(r"From ([\d,]+) noisy answers", page.inner_text("main"))[1].replace(",", ""))
