@@ -7,6 +7,7 @@ reports must be exactly the acknowledged ones, and every published tally their c
 import asyncio
 import http.client
 import random
+import re
 import shutil
 import ssl
 import threading
@@ -14,6 +15,7 @@ import time
 from dataclasses import dataclass
 from random import Random
 
+import httpx
 import pytest
 
 from tests.certificates import Authority
@@ -152,6 +154,24 @@ def test_a_server_dies_and_both_are_replaced_behind_the_shipped_nginx(site, monk
     monkeypatch.setenv("SSL_CERT_FILE", str(here.inner.file))  # a device that trusts another authority
     with pytest.raises(ssl.SSLCertVerificationError):
         request(here.front.url, "GET", "/health")
+
+
+def test_a_rehearsal_is_found_again_by_whoever_began_it(site):
+    """It is in the memory of one of the servers: half of its pages used to be answered by the other, as gone."""
+    here = site()
+    asked = {"attributes": ["age=integer,0,15"], "epsilon": "1", "minimum": 10, "users": 500, **MANUAL[0]}
+    words = {"title": "Age", "purpose": "A test.", "controller": "The tests", "contact": "tests@survey.example"}
+    draft = request(here.front.url, "POST", "/campaigns", here.front.token, json=asked | words).json()
+    trusted = ssl.create_default_context(cafile=str(here.authority.file))
+    with httpx.Client(base_url=here.front.url, verify=trusted, follow_redirects=True, timeout=60) as browser:
+        browser.post("/login", data={"token": here.front.token}).raise_for_status()
+        campaign = browser.get(f"/campaigns/{draft['campaign']}")
+        form = {"csrf": re.search('name="csrf" value="([^"]+)"', campaign.text)[1]}
+        began = browser.post(f"{campaign.url.path}/rehearse", data=form).raise_for_status().url.path
+        while not browser.get(f"{began}/live").raise_for_status().json()["done"]:
+            time.sleep(0.2)
+        for _ in range(10):
+            assert "This is a rehearsal." in browser.get(began).raise_for_status().text
 
 
 class Troubles:
