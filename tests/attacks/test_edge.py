@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -214,6 +215,22 @@ def test_finding_7_one_address_is_limited_by_default(tmp_path):
             statuses.append(read_answer(connection).split()[1])
         assert statuses[0] == b"200"
         assert b"429" in statuses
+
+
+def test_who_asks_too_often_over_ipv4_shuts_nobody_else_out_of_a_server_for_both_families(tmp_path):
+    """Such a socket calls every peer of IPv4 ::ffff:a.b.c.d, and all of these share their first 64 bits."""
+
+    def status(target, source):
+        with socket.socket() as connection:
+            connection.settimeout(20)
+            connection.bind((source, 0))
+            connection.connect(("127.0.0.1", target.port))
+            connection.sendall(b"GET /v1/health HTTP/1.1\r\nhost: x\r\n\r\n")
+            return read_answer(connection).split()[1]
+
+    with attacked(tmp_path, host="::", rate_per_s=0.01, rate_burst=5) as target:
+        assert until(lambda: status(target, "127.0.0.2") == b"429")
+        assert status(target, "127.0.0.3") == b"200"
 
 
 # Findings 9, 12 and 19: what an open door gives away

@@ -391,6 +391,15 @@ def test_only_a_trusted_proxy_says_where_a_request_comes_from(trusted, lines, cl
     assert (said["client"][0], said["scheme"]) == (client, scheme)
 
 
+@pytest.mark.parametrize("trusted", ["10.0.0.0/8", "::ffff:10.0.0.0/104", "::ffff:10.0.0.1", "::1, 10.0.0.1"])
+@pytest.mark.parametrize("peer", ["10.0.0.1", "::ffff:10.0.0.1", "::ffff:a00:1"])
+def test_a_proxy_is_known_by_both_names_of_its_address(trusted, peer):
+    lines = [(b"x-forwarded-for", b"192.0.2.1, ::ffff:10.0.0.1")]
+    assert Proxies(trusted).origin((peer, 1), "http", lines)[0] == ("192.0.2.1", 0)
+    assert not Proxies(trusted).trusts("::ffff:192.0.2.1")
+    assert not Proxies("::fffe:0:0/95").trusts("10.0.0.1")  # more than all of IPv4, so it is said of IPv6
+
+
 @pytest.mark.parametrize("text", ["localhost", "1.2.3", "127.0.0.1/33", "10.0.0.1/8"])
 def test_proxies_are_addresses_or_networks(text):
     with pytest.raises(ValueError, match="expected trusted_proxies"):
