@@ -171,6 +171,27 @@ def test_answers_that_nobody_reads_end(target, crowd):
     assert until(lambda: all(over(connection) for connection in readers), 10)
 
 
+def test_slow_readers_do_not_take_the_place_of_those_who_ask(tmp_path):
+    """Each kept one of the requests that are worked on at once, for as long as it read a little: 256 kept all."""
+    ask = b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n"
+    with attacked(tmp_path, rate_per_s=0, max_requests=4) as target, contextlib.ExitStack() as stack:
+        readers = []
+        for _ in range(4):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # small buffers on the other side, too
+            connection.connect(("127.0.0.1", target.port))
+            readers.append(connection)
+        for _ in range(40):  # one after the other: the server stops to listen to who sends many at once
+            for connection in readers:
+                with contextlib.suppress(OSError):  # it had to go
+                    connection.sendall(ask)
+            time.sleep(0.05)
+            assert talk(target, path="/v1/health")[0] == 200
+        _, _, metrics = talk(target, f"authorization: Bearer {target.token}", path="/metrics")
+        assert 'ahead_edge_ended_total{reason="unread"}' in metrics
+
+
 @pytest.mark.parametrize("path", ["", "/{}/withdrawals", "/{}/queries"])
 @pytest.mark.parametrize("chunked", [False, True], ids=["announced", "chunked"])
 def test_what_a_stranger_sends_as_json_is_not_read(target, path, chunked):

@@ -283,6 +283,29 @@ def test_more_requests_than_are_worked_on_are_told_to_come_back():
         assert b"200 OK" in edge.exchange(last("/echo"))
 
 
+@pytest.mark.parametrize("path", ["/big", "/stream"])
+@pytest.mark.parametrize("short", [{"requests": 3}, {"connections": 3}], ids=["requests", "connections"])
+def test_who_reads_slowly_makes_room_for_a_newcomer(path, short):
+    """The one that has been waited for longest goes; who is only being worked for stays."""
+    with serving(**short) as edge:
+        working = edge.connect()
+        readers = [edge.connect(small=True) for _ in range(2)]
+        for k, connection in enumerate(readers):
+            connection.sendall(get(path))
+            assert until(lambda k=k: len(edge.house.readers) == k + 1)
+        working.sendall(get("/wait"))
+        assert until(lambda: edge.house.working == 3)
+        assert b"200 OK" in edge.exchange(last("/echo"))
+        assert len(rest(readers[0])) < BIG
+        assert b"waited" in working.recv(1000)
+        assert sum(edge.house.refused[reason] for reason in ("unread", "connections")) == 1
+        data = b""
+        while not data.endswith(b"\r\n0\r\n\r\n") and len(data) < BIG:
+            data += readers[1].recv(1 << 20)  # the other one can still read on, to the end
+        for connection in (working, *readers):
+            connection.close()
+
+
 @pytest.mark.parametrize("length", [True, False])
 def test_a_body_beyond_the_limit_is_refused_while_it_comes(length):
     with serving(body_bytes=1000) as edge, edge.connect() as connection:

@@ -107,13 +107,16 @@ class Connection(asyncio.Protocol):
         _resolve(self._gone)
 
     def pause_writing(self) -> None:
-        """The peer leaves its answers unread."""
+        """The peer leaves its answers unread: from now on the server waits for it."""
         self._paused = self.house.loop.create_future()
+        self.house.waiting[self] = None
 
     def resume_writing(self) -> None:
         """It reads again."""
         _resolve(self._paused)
         self._paused = None
+        if self._current is not None:
+            self.house.waiting.pop(self, None)
         self._go_on()
 
     # The parser's calls. They never raise: the parser would say nothing but that they did.
@@ -230,11 +233,10 @@ class Connection(asyncio.Protocol):
             request.client, request.scheme = house.proxies.origin(self.peer, self._scheme, request.headers)
         if house.short_way is not None and house.short_way(request, partial(self.reply, request)):
             return
-        if house.working >= house.limits.requests:
-            house.refused["requests"] += 1
-            self.tell(request, Problem("overloaded"))
-        else:
+        if house.has_room_to_work():
             Exchange(self, request).start()
+        else:
+            self.tell(request, Problem("overloaded"))
 
     def reply(self, request: Request, status: int, headers: Lines, body: bytes) -> None:
         """Answer on the short way, where the headers follow from status and body."""
@@ -279,7 +281,11 @@ class Connection(asyncio.Protocol):
     async def drained(self) -> None:
         """Return when the peer has read enough; raise if it has gone."""
         if self._paused is not None:
-            await asyncio.shield(self._paused)
+            self.house.readers[self] = None
+            try:
+                await asyncio.shield(self._paused)
+            finally:
+                self.house.readers.pop(self, None)
         if self.transport.is_closing():
             raise ConnectionResetError
 
