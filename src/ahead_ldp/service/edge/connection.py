@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -31,14 +32,14 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_body", "_current", "_fresh", "_gone", "_headers", "_last", "_length", "_parser", "_paused", "_pending",
-        "_queue", "_read", "_reading", "_scheme", "_silent", "_since", "_target", "_unread", "house", "peer", "server",
-        "transport",
+        "_arrived", "_body", "_current", "_fresh", "_gone", "_headers", "_last", "_length", "_parser", "_paused",
+        "_pending", "_queue", "_read", "_reading", "_scheme", "_silent", "_since", "_target", "_unread", "house",
+        "peer", "server", "transport",
     )  # fmt: skip
 
-    def __init__(self, house: House) -> None:
-        """Nothing has come."""
-        self.house = house
+    def __init__(self, house: House, arrived: Callable[[], None] | None = None) -> None:
+        """Nothing has come. ``arrived`` is called when the connection is made, before the house counts it."""
+        self.house, self._arrived = house, arrived
         self._parser: Any = HttpRequestParser(self)
         self._reading, self._fresh, self._last, self._silent = _IDLE, True, False, False
         self._current: Request | None = None  # with the application
@@ -66,6 +67,8 @@ class Connection(asyncio.Protocol):
         self.server = (str(own[0]), int(own[1])) if isinstance(own, tuple) else None
         if transport.get_extra_info("ssl_object") is not None:
             self._scheme = "https"
+        if self._arrived is not None:
+            self._arrived()
         self.house.admit(self)
 
     def data_received(self, data: bytes) -> None:

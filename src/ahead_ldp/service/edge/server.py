@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.edge.connection import Connection
+from ahead_ldp.service.edge.handshakes import accept
 from ahead_ldp.service.edge.house import App, House, ShortWay
 from ahead_ldp.service.edge.limits import Limits
 from ahead_ldp.service.edge.proxies import Proxies
@@ -101,27 +102,31 @@ class Server:
         bound = _bound(self._host, self._wanted)
         try:
             await self._start()
-            listening = await loop.create_server(
-                lambda: Connection(house),
-                sock=bound,
-                backlog=_BACKLOG,
-                ssl=self._tls,
-                ssl_handshake_timeout=None if self._tls is None else self._limits.header_s,
-            )
+            stop_listening = await self._listen(house, bound)
         except BaseException:
             bound.close()
             raise
-        self.port = listening.sockets[0].getsockname()[1]
+        self.port = bound.getsockname()[1]
         sweeping = loop.create_task(house.sweep())
         event("listening", port=self.port)
         if self._announce is not None:
             self._announce(self.port)
         self._started.set()
         await self._end.wait()
-        listening.close()
+        stop_listening()
         await self._finish(house)
         sweeping.cancel()
         await self._stop()
+
+    async def _listen(self, house: House, bound: socket.socket) -> Callable[[], object]:
+        """Take connections from now on, until what is returned is called."""
+        if self._tls is None:
+            listening = await house.loop.create_server(lambda: Connection(house), sock=bound, backlog=_BACKLOG)
+            return listening.close
+        bound.listen(_BACKLOG)
+        accepting = house.loop.create_task(accept(house, bound, self._tls))
+        accepting.add_done_callback(lambda _: bound.close())
+        return accepting.cancel
 
     async def _finish(self, house: House) -> None:
         """Answer what was begun, as long as there is time."""
