@@ -113,7 +113,11 @@ def token(
         raise ValueError(f"expected --role to be one of {', '.join(auth.Role)}, got {role!r}")
     if not 1 <= days <= _MOST_DAYS:
         raise ValueError(f"expected --days in 1..{_MOST_DAYS}, got {days}")
+    if not revoke and not auth.TOKEN_NAME.fullmatch(name):
+        raise ValueError(f"expected --name to be 1 to 100 letters, digits, dots, dashes and underscores, got {name!r}")
     settings = given.settings()
+    if (path := stores.missing_file(settings.store)) is not None:
+        raise ValueError(f"expected the store of a server, but there is no file {path}: name it with --set store=FILE")
     with _opened(settings) as store:
         tokens = service.Service(store, settings)
         if not revoke:
@@ -131,6 +135,7 @@ def _opened(settings: config.Settings, migrate: bool = False) -> Iterator[stores
     try:
         store = stores.open_store(settings.store, migrate=migrate, keys=settings.keys)
     except (stores.SchemaMismatch, stores.StoreUnavailable) as error:
-        raise ValueError(f"the store cannot be opened: {error}") from None
+        named = "" if "://" in settings.store else f" {settings.store!r}"  # a URL may hold a password
+        raise ValueError(f"the store{named} cannot be opened: {error}") from None
     with closing(store):
         yield store

@@ -78,8 +78,7 @@ def migrate(url: Url, *, keys: Keys = None) -> Shown:
 @contextmanager
 def _existing(url: str, migrate: bool = False, keys: str | None = None) -> Iterator[stores.Store]:
     """The store behind a URL; a file that is not there is a mistake here, not a new store."""
-    path = url.removeprefix("sqlite://").removeprefix("sqlite:")
-    if not url.startswith("postgres") and not Path(path).exists():
+    if (path := stores.missing_file(url)) is not None:
         raise ValueError(f"expected a store, but there is no file {path}")
     with _refusing(), closing(stores.open_store(url, migrate=migrate, keys=keys)) as store:
         yield store

@@ -172,9 +172,16 @@ class Jobs:
             deliver(job, self.channels)
         except NotDelivered as problem:
             event("not_told", logging.WARNING, reason=str(problem), count=job.attempts)
-            state = JobState.QUEUED if job.attempts < MOST_ATTEMPTS else JobState.FAILED
-            later = self.clock() + wait_s(job.attempts)
+            state, later = self._again(job)
+        except Exception:  # our own mistake, or a setting's: the round goes on, and whoever else is told is told
+            LOGGER.exception("not_told")
+            state, later = self._again(job)
         self.store.end_job(job.number, job.lease, state, None, later)
+
+    def _again(self, job: Job) -> tuple[JobState, int]:
+        """When to tell it again, if it is not given up."""
+        state = JobState.QUEUED if job.attempts < MOST_ATTEMPTS else JobState.FAILED
+        return state, self.clock() + wait_s(job.attempts)
 
     def _work(self, job: Job) -> None:
         assert job.lease is not None

@@ -84,11 +84,13 @@ __all__ = [
     "Withdrawal",
     "check_chain",
     "event_digest",
+    "missing_file",
     "open_store",
     "reports_digest",
     "restore",
 ]
 
+_NO_EPOCH = 2**53  # epochs are numbers in JSON
 _POSTGRES = ("postgresql://", "postgres://")
 
 
@@ -101,6 +103,12 @@ def open_store(url: str, *, migrate: bool = False, keys: str | Path | None = Non
     if url.startswith(_POSTGRES):
         return PostgresStore(url, migrate=migrate, keys=keys)
     return SQLiteStore(_path(url), migrate=migrate, keys=keys)
+
+
+def missing_file(url: str) -> Path | None:
+    """The file of a store that is one, if it is not there."""
+    path = None if url.startswith(_POSTGRES) else _path(url)
+    return path if path is not None and not path.exists() else None
 
 
 def restore(
@@ -117,6 +125,8 @@ def restore(
     operator vouches that no wave was closed since. The new epoch is one more than the backup's, or ``epoch`` if larger.
     The keys are not in a backup: those of the kept campaigns must be in the key directory (``KeyMissing``).
     """
+    if not 0 <= epoch < _NO_EPOCH:
+        raise ValueError(f"expected 0 <= epoch < 2^53, got {epoch}")
     as_asked = Asked(now, frozenset(keep), epoch, keys)
     if not url.startswith(_POSTGRES):
         return restore_file(backup, _path(url), as_asked)

@@ -89,7 +89,7 @@ def column_names(tx: Transaction, table: str) -> list[str]:
 def prepare(backup: str | Path, folder: Path, asked: Asked) -> tuple[Path, Restored]:
     """A copy of a backup, checked, brought to this program's version, and opened as a new epoch."""
     if not Path(backup).is_file():
-        raise NotFound("expected a backup file")
+        raise NotFound(f"expected a backup file, got {str(backup)!r}")
     handle, name = tempfile.mkstemp(suffix=".restoring", dir=folder)
     path = Path(name)
     try:
@@ -110,7 +110,9 @@ def prepare(backup: str | Path, folder: Path, asked: Asked) -> tuple[Path, Resto
 def restore_file(backup: str | Path, path: Path, asked: Asked) -> Restored:
     """A backup as a new SQLite store at a path where nothing is yet."""
     if path.exists():
-        raise ValueError("expected a path where nothing is yet")
+        raise ValueError(f"expected a path where nothing is yet, got {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"expected a path in a folder that is there, got {str(path)!r}")
     prepared, restored = prepare(backup, path.parent, asked)
     prepared.rename(path)
     sync_file(path.parent)
@@ -139,7 +141,7 @@ def _begin_epoch(tx: Transaction, asked: Asked) -> Restored:
     tx.change("UPDATE jobs SET state = 'queued', lease = NULL, lease_until = NULL WHERE state = 'leased'")
     unknown = keep - {c.digest for c in campaigns.every(tx)}
     if unknown:
-        raise NotFound("expected campaigns to keep that are in the backup")
+        raise NotFound(f"expected campaigns to keep that are in the backup, got {', '.join(sorted(unknown))}")
     going_on = [c for c in campaigns.every(tx) if c.state not in campaigns.FINAL and c.digest not in keep]
     ended = tuple(_end(tx, campaign.digest, now) for campaign in going_on)
     forgotten = _forget(tx)
