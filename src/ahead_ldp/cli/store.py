@@ -65,7 +65,12 @@ def restore(
     ]
     if restored.forgotten:
         lines.append(f"{restored.forgotten:,} reports of closed waves are forgotten: their keys are gone")
-    return Shown({"epoch": restored.epoch, "ended": ended, "forgotten": restored.forgotten}, [lost, *lines])
+    tokens = [{"name": token.name, "role": token.role} for token in restored.tokens]
+    if tokens:
+        named = ", ".join(f"{token['name']} ({token['role']})" for token in tokens)
+        lines.append(f"tokens that hold, also if they were revoked since the backup: {named}")
+    record = {"epoch": restored.epoch, "ended": ended, "forgotten": restored.forgotten, "tokens": tokens}
+    return Shown(record, [lost, *lines])
 
 
 def migrate(url: Url, *, keys: Keys = None) -> Shown:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ahead_ldp.device.canonical import canonical_bytes
-from ahead_ldp.service.store import campaigns, events, notes, uploads
+from ahead_ldp.service.store import campaigns, events, notes, role_tokens, uploads
 from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
 from ahead_ldp.service.store.keys import sync_file
-from ahead_ldp.service.store.rows import RESTORED, CampaignState
+from ahead_ldp.service.store.rows import RESTORED, CampaignState, RoleToken
 from ahead_ldp.service.store.sqlite import SQLiteStore, new_file
 from ahead_ldp.service.store.transactions import Transaction
 
@@ -66,6 +66,7 @@ class Restored:
     epoch: int
     ended: tuple[Ended, ...]
     forgotten: int  # reports of closed waves that the backup holds, and whose keys are gone
+    tokens: tuple[RoleToken, ...]  # that hold now; some may have been revoked since the backup
 
 
 def write_file(path: str, source: Source) -> None:
@@ -152,7 +153,8 @@ def _begin_epoch(tx: Transaction, asked: Asked) -> Restored:
         "ended": [{"campaign": e.campaign, "state": e.state.value, "reports": e.reports} for e in ended],
     }
     events.append(tx, canonical_bytes(body), now)
-    return Restored(new, ended, forgotten)
+    tokens = (t for t in role_tokens.every(tx) if t.revoked_at is None and (t.expires_at or now + 1) > now)
+    return Restored(new, ended, forgotten, tuple(tokens))
 
 
 def _forget(tx: Transaction) -> int:
