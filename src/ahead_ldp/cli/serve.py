@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from ahead_ldp.cli import printing
@@ -61,6 +63,7 @@ def serve(
         print(config.settings_table())
         return
     settings = given.settings()
+    _check_keys(settings)
     with _opened(settings, migrate) as store:
         if any(canonical.parse_canonical(row.record).get("rehearsal") for row in store.campaigns()):
             raise ValueError("expected a store of campaigns, got that of a rehearsal, which synthetic people answered")
@@ -127,6 +130,13 @@ def token(
                 raise ValueError(problem.detail) from None
         elif not tokens.revoke_token(name):
             raise ValueError("expected the name of a token that is not revoked")
+
+
+def _check_keys(settings: config.Settings) -> None:
+    """A key directory is made when it is needed; one that is there must be usable, or no wave can be opened."""
+    keys = Path(settings.keys)
+    if keys.exists() and not (keys.is_dir() and os.access(keys, os.R_OK | os.W_OK | os.X_OK)):
+        raise ValueError(f"expected keys to be a directory that this user may read and write, got {settings.keys!r}")
 
 
 @contextmanager

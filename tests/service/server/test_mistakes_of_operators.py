@@ -33,8 +33,12 @@ MISTAKES = {
         [*with_address(SMTP, "smtps://me@x.org"), "--set", "smtp_password=mail.key"],
         "expected smtp_password to be a readable file, got 'mail.key': No such file",
     ),
+    "keys": (["--set", "keys=a.db"], "expected keys to be a directory that this user may read and write, got 'a.db'"),
     "no folder": (["--set", "store=none/a.db"], "the store 'none/a.db' cannot be opened: "),
-    "another database": (["--set", "store=mysql://me:secret@x.org/y"], "the store cannot be opened: "),
+    "another database": (
+        ["--set", "store=mysql://me:secret@x.org/y"],
+        "expected a store to be a file or postgresql://..., got mysql",
+    ),
 }
 
 
@@ -42,6 +46,7 @@ MISTAKES = {
 def test_settings_that_cannot_work_are_named_before_anything_starts(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Server, "run", lambda server: None)
+    open_store("a.db").close()
     code = main(["serve", "--set", "store=a.db", "--set", "port=0", *words])
     out, err = capsys.readouterr()
     assert (code, out) == (2, "")

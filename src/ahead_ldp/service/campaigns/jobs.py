@@ -101,8 +101,8 @@ class Jobs:
             handed_out.forget(self.store, campaign.digest, unused=partial(self._is_idle, campaign.digest))
         try:
             self.store.finish_deletions()
-        except StoreUnavailable:  # a key that cannot be removed, say: again in a minute, and everything else goes on
-            event("store_unavailable", logging.ERROR, kind=_GIVEN_UP)
+        except StoreUnavailable as error:  # a key that cannot be removed, say: again in a minute; the rest goes on
+            event("store_unavailable", logging.ERROR, kind=_GIVEN_UP, reason=str(error))
 
     def _is_idle(self, campaign: str) -> bool:
         """Whether nobody works on a campaign, or is about to."""
@@ -205,8 +205,8 @@ class Jobs:
         except KeyMissing:  # somebody has to do something, and whoever asked is told so
             result = Problem("key_missing").body()
             event("job_failed", logging.ERROR, kind=job.kind, reason="key_missing")
-        except StoreUnavailable:
-            event("store_unavailable", logging.ERROR, kind=job.kind)
+        except StoreUnavailable as error:
+            event("store_unavailable", logging.ERROR, kind=job.kind, reason=str(error))
             return  # the lease runs out, and the job is done then
         except Exception:
             LOGGER.exception("job_crashed")
@@ -230,8 +230,9 @@ class Jobs:
             body = audit_event("reports_deleted", campaign.digest)
             try:
                 count = self.store.delete_reports(campaign.digest, self.clock(), body)
-            except StoreUnavailable:  # a key that cannot be removed, say: again in the next round, after the others
-                event("store_unavailable", logging.ERROR, kind=_RETENTION, campaign=campaign.digest)
+            except StoreUnavailable as error:  # a key that cannot be removed, say: again in the next round
+                said = {"kind": _RETENTION, "campaign": campaign.digest, "reason": str(error)}
+                event("store_unavailable", logging.ERROR, **said)
                 return
             if not handed_out.forget(self.store, campaign.digest):
                 return  # the keys are gone, and files are left: again in the next round

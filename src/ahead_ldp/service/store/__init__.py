@@ -102,6 +102,8 @@ def open_store(url: str, *, migrate: bool = False, keys: str | Path | None = Non
     """
     if url.startswith(_POSTGRES):
         return PostgresStore(url, migrate=migrate, keys=keys)
+    if "://" in url and not url.startswith("sqlite://"):
+        raise ValueError(f"expected a store to be a file or postgresql://..., got {url.partition('://')[0]}://...")
     return SQLiteStore(_path(url), migrate=migrate, keys=keys)
 
 
