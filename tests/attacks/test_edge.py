@@ -171,6 +171,24 @@ def test_answers_that_nobody_reads_end(target, crowd):
     assert until(lambda: all(over(connection) for connection in readers), 10)
 
 
+def test_requests_that_wait_behind_an_answer_hold_bounded_memory(tmp_path, crowd):
+    """Their headers were in no budget: 330 KB for each connection, with 4,096 of them more than a gigabyte."""
+    lines = b"".join(b"a%d: %b\r\n" % (i, b"v" * 140) for i in range(97))
+    many = b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n"
+    many += (b"GET /v1/health HTTP/1.1\r\nhost: x\r\n" + lines + b"\r\n") * 15
+    with attacked(tmp_path, rate_per_s=0, max_held_bytes=8 << 20) as target:
+        assert target.counts_an_upload()
+        target.ask("GET", "/v1/openapi.json")
+        target.forget_peak()
+        before = target.resident_mb()
+        for connection in crowd(target, 200):
+            connection.settimeout(0.2)
+            with contextlib.suppress(OSError):
+                connection.sendall(many)
+        assert target.counts_an_upload()
+        assert target.peak_mb() - before < 25
+
+
 def test_slow_readers_do_not_take_the_place_of_those_who_ask(tmp_path):
     """Each kept one of the requests that are worked on at once, for as long as it read a little: 256 kept all."""
     ask = b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n"

@@ -18,6 +18,7 @@ from ahead_ldp.service.edge.requests import Headers, Request
 
 METHODS = frozenset([b"GET", b"HEAD", b"POST", b"DELETE", b"OPTIONS"])
 MOST_HEADER_BYTES, MOST_HEADERS, MOST_QUEUED = 16_384, 100, 16
+_PER_HEADER = 140  # bytes of memory beside what a header says
 _FRAMING = 2  # a chunked body may be this many times as long as what it holds
 CLOSE_S = 2.0  # how long the peer of a refused request may take to read why
 _IDLE, _HEADERS, _BODY, _OVER = range(4)  # what is read at the moment
@@ -32,9 +33,9 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_arrived", "_body", "_current", "_fresh", "_gone", "_headers", "_last", "_length", "_parser", "_paused",
-        "_pending", "_queue", "_read", "_reading", "_scheme", "_silent", "_since", "_target", "_unread", "house",
-        "peer", "server", "transport",
+        "_arrived", "_behind", "_body", "_current", "_fresh", "_gone", "_headers", "_last", "_length", "_parser",
+        "_paused", "_pending", "_queue", "_read", "_reading", "_scheme", "_silent", "_since", "_target", "_unread",
+        "house", "peer", "server", "transport",
     )  # fmt: skip
 
     def __init__(self, house: House, arrived: Callable[[], None] | None = None) -> None:
@@ -44,6 +45,7 @@ class Connection(asyncio.Protocol):
         self._reading, self._fresh, self._last, self._silent = _IDLE, True, False, False
         self._current: Request | None = None  # with the application
         self._queue: deque[Request] = deque()  # whole requests behind it
+        self._behind = 0  # what their headers weigh
         self._pending: Request | None = None  # its headers are there, its body comes
         self._headers: Headers = []
         self._body: bytes | bytearray = b""
@@ -140,7 +142,7 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header. Those behind a body are not looked at."""
         if self._reading == _HEADERS:
-            self._headers.append((name.lower(), value))
+            self._headers.append((name.lower(), value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
         """Refuse what is not ours before its body is read."""
@@ -182,7 +184,7 @@ class Connection(asyncio.Protocol):
             self.refuse("invalid_request", "malformed")
         if self._reading == _OVER:
             return False
-        request.version = version
+        request.version, request.weight = version, total + _PER_HEADER * len(request.headers)
         if expects and self._current is None:
             self.write(CONTINUE)
         return True
@@ -215,7 +217,8 @@ class Connection(asyncio.Protocol):
         if self._current is not None or self._paused is not None:
             self._silent = True
             self.transport.pause_reading()
-            if len(self._queue) >= MOST_QUEUED:
+            self._behind += request.weight
+            if len(self._queue) >= MOST_QUEUED or self._behind > MOST_HEADER_BYTES:
                 self._end_reading()
         else:
             self._next()
@@ -274,7 +277,7 @@ class Connection(asyncio.Protocol):
         elif self._queue:
             house.loop.call_soon(self._go_on)
         else:
-            house.waiting[self] = None
+            house.waiting[self], self._behind = None, 0
             if self._reading == _IDLE:
                 self._since = house.loop.time()
             if self._silent:
