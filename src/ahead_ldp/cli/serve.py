@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ahead_ldp.cli import printing
-from ahead_ldp.cli.options import File, Texts, flag, option
+from ahead_ldp.cli.options import File, Text, Texts, flag, option
 from ahead_ldp.device import canonical
 from ahead_ldp.service import dashboard
 from ahead_ldp.service import store as stores
@@ -102,9 +102,9 @@ def _announce(settings: config.Settings, first: str, port: int) -> None:
 
 def token(
     *,
-    role: Annotated[str, option("--role", "ROLE", "operator, analyst or monitor.")],
     name: Annotated[str, option("--name", "NAME", "How the token is called when it is revoked.")],
     given: Given,
+    role: Annotated[Text, option("--role", "ROLE", "operator, analyst or monitor; of a new token.")] = None,
     days: Annotated[int, option("--days", "N", "How long it is valid.")] = 365,
     revoke: Annotated[bool, flag("--revoke", "Revoke the token of this name.")] = False,
 ) -> None:
@@ -112,8 +112,8 @@ def token(
 
     The token is printed once and kept nowhere.
     """
-    if role not in tuple(auth.Role):
-        raise ValueError(f"expected --role to be one of {', '.join(auth.Role)}, got {role!r}")
+    if role not in tuple(auth.Role) and not (revoke and role is None):
+        raise ValueError(f"expected --role to be one of {', '.join(auth.Role)}, got {role or 'none'!r}")
     if not 1 <= days <= _MOST_DAYS:
         raise ValueError(f"expected --days in 1..{_MOST_DAYS}, got {days}")
     if not revoke and not auth.TOKEN_NAME.fullmatch(name):
@@ -123,13 +123,13 @@ def token(
         raise ValueError(f"expected the store of a server, but there is no file {path}: name it with --set store=FILE")
     with _opened(settings) as store:
         tokens = service.Service(store, settings)
-        if not revoke:
+        if not revoke and role is not None:
             try:
                 print(tokens.add_token(role, name, days * _DAY_S))
             except problems.Problem as problem:
                 raise ValueError(problem.detail) from None
         elif not tokens.revoke_token(name):
-            raise ValueError("expected the name of a token that is not revoked")
+            raise ValueError(f"expected the name of a token that is not revoked, got {name!r}")
 
 
 def _check_keys(settings: config.Settings) -> None:

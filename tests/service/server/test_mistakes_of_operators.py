@@ -109,6 +109,11 @@ def test_a_token_is_made_in_a_store_that_is_there_and_under_a_name_that_can_be_r
     code, out, _ = make("ann.smith-2")
     assert code == 0
     assert out.startswith("ahead_")
+    assert main(["token", "--name", "bob", "--set", f"store={store}"]) == 2
+    assert "expected --role to be one of operator, analyst, monitor, got 'none'" in capsys.readouterr().err
+    for code in (0, 2):  # whoever revokes knows the name; the role is of no use
+        assert main(["token", "--revoke", "--name", "ann.smith-2", "--set", f"store={store}"]) == code
+    assert "expected the name of a token that is not revoked, got 'ann.smith-2'" in capsys.readouterr().err
 
 
 def test_paths_and_numbers_of_backups_are_named(tmp_path, capsys):
