@@ -64,6 +64,7 @@ def serve(
         return
     settings = given.settings()
     _check_keys(settings)
+    _check_whole(settings)
     with _opened(settings, migrate) as store:
         if any(canonical.parse_canonical(row.record).get("rehearsal") for row in store.campaigns()):
             raise ValueError("expected a store of campaigns, got that of a rehearsal, which synthetic people answered")
@@ -120,7 +121,8 @@ def token(
         raise ValueError(f"expected --name to be 1 to 100 letters, digits, dots, dashes and underscores, got {name!r}")
     settings = given.settings()
     if (path := stores.missing_file(settings.store)) is not None:
-        raise ValueError(f"expected the store of a server, but there is no file {path}: name it with --set store=FILE")
+        there = "an empty" if path.exists() else "no"
+        raise ValueError(f"expected the store of a server, but there is {there} file {path}: name it, --set store=FILE")
     with _opened(settings) as store:
         tokens = service.Service(store, settings)
         if not revoke and role is not None:
@@ -137,6 +139,15 @@ def _check_keys(settings: config.Settings) -> None:
     keys = Path(settings.keys)
     if keys.exists() and not (keys.is_dir() and os.access(keys, os.R_OK | os.W_OK | os.X_OK)):
         raise ValueError(f"expected keys to be a directory that this user may read and write, got {settings.keys!r}")
+
+
+def _check_whole(settings: config.Settings) -> None:
+    """A store that was cut off to nothing is not taken for a new one, which would count known reports again."""
+    path = stores.missing_file(settings.store)
+    if path is not None and path.exists():
+        raise ValueError(
+            f"expected a store, got an empty file {str(path)!r}: restore a backup, or remove the file for a new store"
+        )
 
 
 @contextmanager

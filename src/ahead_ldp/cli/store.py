@@ -84,7 +84,7 @@ def migrate(url: Url, *, keys: Keys = None) -> Shown:
 def _existing(url: str, migrate: bool = False, keys: str | None = None) -> Iterator[stores.Store]:
     """The store behind a URL; a file that is not there is a mistake here, not a new store."""
     if (path := stores.missing_file(url)) is not None:
-        raise ValueError(f"expected a store, but there is no file {path}")
+        raise ValueError(f"expected a store, but there is {'an empty' if path.exists() else 'no'} file {path}")
     with _refusing(), closing(stores.open_store(url, migrate=migrate, keys=keys)) as store:
         yield store
 

@@ -116,6 +116,22 @@ def test_a_token_is_made_in_a_store_that_is_there_and_under_a_name_that_can_be_r
     assert "expected the name of a token that is not revoked, got 'ann.smith-2'" in capsys.readouterr().err
 
 
+def test_a_store_that_was_cut_off_to_nothing_is_not_taken_for_a_new_one(tmp_path, capsys):
+    """Its server began again with epoch 1, and every report that it had counted was new to it."""
+    empty = tmp_path / "store.db"
+    empty.write_bytes(b"")
+    for words in (
+        ["serve", "--set", f"store={empty}", "--set", "port=0"],
+        ["token", "--role", "operator", "--name", "ann", "--set", f"store={empty}"],
+        ["store", "check", str(empty)],
+        ["store", "backup", str(empty), str(tmp_path / "backup")],
+    ):
+        assert main(words) == 2
+        assert "an empty file" in capsys.readouterr().err
+        assert empty.stat().st_size == 0
+    assert list(tmp_path.iterdir()) == [empty]
+
+
 def test_paths_and_numbers_of_backups_are_named(tmp_path, capsys):
     store, backup = tmp_path / "store.db", tmp_path / "backup"
     open_store(str(store)).close()

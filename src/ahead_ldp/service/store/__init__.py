@@ -108,9 +108,10 @@ def open_store(url: str, *, migrate: bool = False, keys: str | Path | None = Non
 
 
 def missing_file(url: str) -> Path | None:
-    """The file of a store that is one, if it is not there."""
+    """Where the file of a store should be, if none is there, or one without a byte. None: there is one, or no file."""
     path = None if url.startswith(_POSTGRES) else _path(url)
-    return path if path is not None and not path.exists() else None
+    there = path is None or (path.exists() and not (path.is_file() and path.stat().st_size == 0))
+    return None if there else path
 
 
 def restore(
