@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -170,6 +171,45 @@ def test_answers_that_nobody_reads_end(target, crowd):
     assert until(lambda: all(over(connection) for connection in readers), 10)
 
 
+def test_requests_that_wait_behind_an_answer_hold_bounded_memory(tmp_path, crowd):
+    """Their headers were in no budget: 330 KB for each connection, with 4,096 of them more than a gigabyte."""
+    lines = b"".join(b"a%d: %b\r\n" % (i, b"v" * 140) for i in range(97))
+    many = b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n"
+    many += (b"GET /v1/health HTTP/1.1\r\nhost: x\r\n" + lines + b"\r\n") * 15
+    with attacked(tmp_path, rate_per_s=0, max_held_bytes=8 << 20) as target:
+        assert target.counts_an_upload()
+        target.ask("GET", "/v1/openapi.json")
+        target.forget_peak()
+        before = target.resident_mb()
+        for connection in crowd(target, 200):
+            connection.settimeout(0.2)
+            with contextlib.suppress(OSError):
+                connection.sendall(many)
+        assert target.counts_an_upload()
+        assert target.peak_mb() - before < 25
+
+
+def test_slow_readers_do_not_take_the_place_of_those_who_ask(tmp_path):
+    """Each kept one of the requests that are worked on at once, for as long as it read a little: 256 kept all."""
+    ask = b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n"
+    with attacked(tmp_path, rate_per_s=0, max_requests=4) as target, contextlib.ExitStack() as stack:
+        readers = []
+        for _ in range(4):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # small buffers on the other side, too
+            connection.connect(("127.0.0.1", target.port))
+            readers.append(connection)
+        for _ in range(40):  # one after the other: the server stops to listen to who sends many at once
+            for connection in readers:
+                with contextlib.suppress(OSError):  # it had to go
+                    connection.sendall(ask)
+            time.sleep(0.05)
+            assert talk(target, path="/v1/health")[0] == 200
+        _, _, metrics = talk(target, f"authorization: Bearer {target.token}", path="/metrics")
+        assert 'ahead_edge_ended_total{reason="unread"}' in metrics
+
+
 @pytest.mark.parametrize("path", ["", "/{}/withdrawals", "/{}/queries"])
 @pytest.mark.parametrize("chunked", [False, True], ids=["announced", "chunked"])
 def test_what_a_stranger_sends_as_json_is_not_read(target, path, chunked):
@@ -214,6 +254,22 @@ def test_finding_7_one_address_is_limited_by_default(tmp_path):
             statuses.append(read_answer(connection).split()[1])
         assert statuses[0] == b"200"
         assert b"429" in statuses
+
+
+def test_who_asks_too_often_over_ipv4_shuts_nobody_else_out_of_a_server_for_both_families(tmp_path):
+    """Such a socket calls every peer of IPv4 ::ffff:a.b.c.d, and all of these share their first 64 bits."""
+
+    def status(target, source):
+        with socket.socket() as connection:
+            connection.settimeout(20)
+            connection.bind((source, 0))
+            connection.connect(("127.0.0.1", target.port))
+            connection.sendall(b"GET /v1/health HTTP/1.1\r\nhost: x\r\n\r\n")
+            return read_answer(connection).split()[1]
+
+    with attacked(tmp_path, host="::", rate_per_s=0.01, rate_burst=5) as target:
+        assert until(lambda: status(target, "127.0.0.2") == b"429")
+        assert status(target, "127.0.0.3") == b"200"
 
 
 # Findings 9, 12 and 19: what an open door gives away

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from ahead_ldp.service import issuer
 from ahead_ldp.service.campaigns import logs
 from ahead_ldp.service.edge import server
 from ahead_ldp.service.issuer import invitations
+from ahead_ldp.service.server import cors
 
 Office = Annotated[Path, argument("DIR", "Where the issuer keeps its key.")]
 
@@ -97,10 +99,15 @@ def serve(
     ] = None,
 ) -> None:
     """Sign for enrolled people, in a process of its own."""
-    app = issuer.make_app(issuer.Office.open(directory), allowed_origin or [])
-    note(f"issuing at http://{host}:{port}; put a proxy with TLS in front of it")
+    origins = cors.parse_origins(",".join(allowed_origin or []), "--allowed-origin")
+    app = issuer.make_app(issuer.Office.open(directory), sorted(origins))
     logs.configure("warning")  # failures, and never who came when
-    server.Server(app, host, port).run()
+    server.Server(app, host, port, port_option="--port ", announce=partial(_announce, host)).run()
+
+
+def _announce(host: str, port: int) -> None:
+    """Where the issuer is, once it listens."""
+    note(f"issuing at http://{f'[{host}]' if ':' in host else host}:{port}; put a proxy with TLS in front of it")
 
 
 issue = group("Issue tokens: one for every enrolled person.", create, enrol, invite, remind, key, status, serve)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from ahead_ldp.cli import printing
-from ahead_ldp.cli.options import File, Texts, flag, option
+from ahead_ldp.cli.options import File, Text, Texts, flag, option
 from ahead_ldp.device import canonical
 from ahead_ldp.service import dashboard
 from ahead_ldp.service import store as stores
@@ -61,6 +63,8 @@ def serve(
         print(config.settings_table())
         return
     settings = given.settings()
+    _check_keys(settings)
+    _check_whole(settings)
     with _opened(settings, migrate) as store:
         if any(canonical.parse_canonical(row.record).get("rehearsal") for row in store.campaigns()):
             raise ValueError("expected a store of campaigns, got that of a rehearsal, which synthetic people answered")
@@ -99,9 +103,9 @@ def _announce(settings: config.Settings, first: str, port: int) -> None:
 
 def token(
     *,
-    role: Annotated[str, option("--role", "ROLE", "operator, analyst or monitor.")],
     name: Annotated[str, option("--name", "NAME", "How the token is called when it is revoked.")],
     given: Given,
+    role: Annotated[Text, option("--role", "ROLE", "operator, analyst or monitor; of a new token.")] = None,
     days: Annotated[int, option("--days", "N", "How long it is valid.")] = 365,
     revoke: Annotated[bool, flag("--revoke", "Revoke the token of this name.")] = False,
 ) -> None:
@@ -109,20 +113,41 @@ def token(
 
     The token is printed once and kept nowhere.
     """
-    if role not in tuple(auth.Role):
-        raise ValueError(f"expected --role to be one of {', '.join(auth.Role)}, got {role!r}")
+    if role not in tuple(auth.Role) and not (revoke and role is None):
+        raise ValueError(f"expected --role to be one of {', '.join(auth.Role)}, got {role or 'none'!r}")
     if not 1 <= days <= _MOST_DAYS:
         raise ValueError(f"expected --days in 1..{_MOST_DAYS}, got {days}")
+    if not revoke and not auth.TOKEN_NAME.fullmatch(name):
+        raise ValueError(f"expected --name to be 1 to 100 letters, digits, dots, dashes and underscores, got {name!r}")
     settings = given.settings()
+    if (path := stores.missing_file(settings.store)) is not None:
+        there = "an empty" if path.exists() else "no"
+        raise ValueError(f"expected the store of a server, but there is {there} file {path}: name it, --set store=FILE")
     with _opened(settings) as store:
         tokens = service.Service(store, settings)
-        if not revoke:
+        if not revoke and role is not None:
             try:
                 print(tokens.add_token(role, name, days * _DAY_S))
             except problems.Problem as problem:
                 raise ValueError(problem.detail) from None
         elif not tokens.revoke_token(name):
-            raise ValueError("expected the name of a token that is not revoked")
+            raise ValueError(f"expected the name of a token that is not revoked, got {name!r}")
+
+
+def _check_keys(settings: config.Settings) -> None:
+    """A key directory is made when it is needed; one that is there must be usable, or no wave can be opened."""
+    keys = Path(settings.keys)
+    if keys.exists() and not (keys.is_dir() and os.access(keys, os.R_OK | os.W_OK | os.X_OK)):
+        raise ValueError(f"expected keys to be a directory that this user may read and write, got {settings.keys!r}")
+
+
+def _check_whole(settings: config.Settings) -> None:
+    """A store that was cut off to nothing is not taken for a new one, which would count known reports again."""
+    path = stores.missing_file(settings.store)
+    if path is not None and path.exists():
+        raise ValueError(
+            f"expected a store, got an empty file {str(path)!r}: restore a backup, or remove the file for a new store"
+        )
 
 
 @contextmanager
@@ -131,6 +156,7 @@ def _opened(settings: config.Settings, migrate: bool = False) -> Iterator[stores
     try:
         store = stores.open_store(settings.store, migrate=migrate, keys=settings.keys)
     except (stores.SchemaMismatch, stores.StoreUnavailable) as error:
-        raise ValueError(f"the store cannot be opened: {error}") from None
+        named = "" if "://" in settings.store else f" {settings.store!r}"  # a URL may hold a password
+        raise ValueError(f"the store{named} cannot be opened: {error}") from None
     with closing(store):
         yield store

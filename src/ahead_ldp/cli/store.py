@@ -65,7 +65,12 @@ def restore(
     ]
     if restored.forgotten:
         lines.append(f"{restored.forgotten:,} reports of closed waves are forgotten: their keys are gone")
-    return Shown({"epoch": restored.epoch, "ended": ended, "forgotten": restored.forgotten}, [lost, *lines])
+    tokens = [{"name": token.name, "role": token.role} for token in restored.tokens]
+    if tokens:
+        named = ", ".join(f"{token['name']} ({token['role']})" for token in tokens)
+        lines.append(f"tokens that hold, also if they were revoked since the backup: {named}")
+    record = {"epoch": restored.epoch, "ended": ended, "forgotten": restored.forgotten, "tokens": tokens}
+    return Shown(record, [lost, *lines])
 
 
 def migrate(url: Url, *, keys: Keys = None) -> Shown:
@@ -78,9 +83,8 @@ def migrate(url: Url, *, keys: Keys = None) -> Shown:
 @contextmanager
 def _existing(url: str, migrate: bool = False, keys: str | None = None) -> Iterator[stores.Store]:
     """The store behind a URL; a file that is not there is a mistake here, not a new store."""
-    path = url.removeprefix("sqlite://").removeprefix("sqlite:")
-    if not url.startswith("postgres") and not Path(path).exists():
-        raise ValueError(f"expected a store, but there is no file {path}")
+    if (path := stores.missing_file(url)) is not None:
+        raise ValueError(f"expected a store, but there is {'an empty' if path.exists() else 'no'} file {path}")
     with _refusing(), closing(stores.open_store(url, migrate=migrate, keys=keys)) as store:
         yield store
 

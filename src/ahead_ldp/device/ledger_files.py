@@ -34,6 +34,8 @@ def open_database(path: Path | None, lock: Path | None) -> sqlite3.Connection:
         database = _connect(":memory:")
         _run(database, _TABLES)
         return database
+    if path.exists() and not path.is_file():  # whose rights would be changed below
+        raise LedgerRefused(f"expected the ledger to be a file, got {str(path)!r}")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock.touch(mode=0o600, exist_ok=True)
     if not path.exists():
@@ -121,7 +123,8 @@ def _run(database: sqlite3.Connection, statements: str, own: bool = True) -> Non
 
 def _connect(path: str | Path) -> sqlite3.Connection:
     """A connection that has synced file and directory when a commit returns, and overwrites what it deletes."""
-    database = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+    with refusing():
+        database = sqlite3.connect(path, timeout=10.0, isolation_level=None)
     try:
         with refusing():
             for pragma in ("journal_mode = DELETE", "synchronous = EXTRA", "secure_delete = ON", "temp_store = MEMORY"):

@@ -25,6 +25,7 @@ from ahead_ldp.estimates.bands import bonferroni_quantile, pointwise_quantile, s
 from ahead_ldp.estimates.cards import MOST_ROWS, card, whiskers
 from ahead_ldp.estimates.frames import Backend, Framed
 from ahead_ldp.estimates.one_thread import one_thread
+from ahead_ldp.estimates.pauses import pause
 from ahead_ldp.estimates.pictures import picture
 from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.units import spoken_mean, text
@@ -51,6 +52,7 @@ class Each:
         for i, ends in enumerate(self.ends):
             if (own, i) not in self.known:
                 self.known[own, i] = ends(own)
+                pause()
         found = [self.known[own, i] for i in range(len(self.ends))]
         return np.array([low for low, _ in found], float), np.array([high for _, high in found], float)
 

@@ -91,6 +91,13 @@ def test_other_files_are_refused_before_anybody_is_enrolled(roster, tmp_path, te
     assert roster.count() == (0, 0)
 
 
+def test_nobody_is_enrolled_whose_link_cannot_be_written(roster, tmp_path):
+    (tmp_path / "members.csv").write_text("name\nann\nbob\n")
+    with pytest.raises(ValueError, match=r"expected a new file, got '.*none/out\.csv': No such file"):
+        invite(roster, tmp_path / "members.csv", PAGE, tmp_path / "none" / "out.csv")
+    assert roster.count() == (0, 0)
+
+
 def test_a_file_is_never_overwritten_and_reminders_need_links_of_this_office(roster, tmp_path):
     members, out = tmp_path / "members.csv", tmp_path / "out.csv"
     with pytest.raises(ValueError, match="expected a new file"):

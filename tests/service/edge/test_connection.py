@@ -117,6 +117,27 @@ def test_more_requests_at_once_than_are_queued_end_the_connection(edge):
     assert b"connection: close" in data.rpartition(b"HTTP/1.1 200")[2]
 
 
+def test_long_headers_of_requests_that_wait_end_the_connection(edge):
+    """What waits behind an answer is small: sixteen requests of 16 KB, and what Python keeps of them, were 330 KB."""
+    long = get("/echo", *(f"x-{i}: {'v' * 140}" for i in range(90)))
+    assert edge.exchange(get("/wait") + long * 8).count(b"HTTP/1.1 200 ") == 2
+    assert edge.exchange(long * 8 + last("/echo")).count(b"HTTP/1.1 200 ") == 2
+    assert edge.exchange(get("/wait") + get("/echo") * 8 + last("/echo")).count(b"HTTP/1.1 200 ") == 10
+    with edge.connect() as connection:  # one after the other is any number
+        for _ in range(8):
+            connection.sendall(long)
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(last("/echo"))
+        assert b"200 OK" in rest(connection)
+
+
+@pytest.mark.parametrize("line", ["content-length: 5 ", "content-length:5\t", "content-length: \t5 \t "])
+def test_white_space_around_a_value_is_no_part_of_it(edge, line):
+    answer = edge.exchange(last("/echo", line, method="POST") + b"abcde")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b'"body": 5' in answer
+
+
 def test_a_peer_that_is_done_sending_still_gets_its_answer(edge):
     with edge.connect() as connection:
         connection.sendall(get("/wait"))
@@ -283,6 +304,29 @@ def test_more_requests_than_are_worked_on_are_told_to_come_back():
         assert b"200 OK" in edge.exchange(last("/echo"))
 
 
+@pytest.mark.parametrize("path", ["/big", "/stream"])
+@pytest.mark.parametrize("short", [{"requests": 3}, {"connections": 3}], ids=["requests", "connections"])
+def test_who_reads_slowly_makes_room_for_a_newcomer(path, short):
+    """The one that has been waited for longest goes; who is only being worked for stays."""
+    with serving(**short) as edge:
+        working = edge.connect()
+        readers = [edge.connect(small=True) for _ in range(2)]
+        for k, connection in enumerate(readers):
+            connection.sendall(get(path))
+            assert until(lambda k=k: len(edge.house.readers) == k + 1)
+        working.sendall(get("/wait"))
+        assert until(lambda: edge.house.working == 3)
+        assert b"200 OK" in edge.exchange(last("/echo"))
+        assert len(rest(readers[0])) < BIG
+        assert b"waited" in working.recv(1000)
+        assert sum(edge.house.refused[reason] for reason in ("unread", "connections")) == 1
+        data = b""
+        while not data.endswith(b"\r\n0\r\n\r\n") and len(data) < BIG:
+            data += readers[1].recv(1 << 20)  # the other one can still read on, to the end
+        for connection in (working, *readers):
+            connection.close()
+
+
 @pytest.mark.parametrize("length", [True, False])
 def test_a_body_beyond_the_limit_is_refused_while_it_comes(length):
     with serving(body_bytes=1000) as edge, edge.connect() as connection:
@@ -389,6 +433,15 @@ def test_only_a_trusted_proxy_says_where_a_request_comes_from(trusted, lines, cl
     with serving(proxies=Proxies(trusted)) as edge:
         said = echoed(edge.exchange(last("/echo", *lines)))
     assert (said["client"][0], said["scheme"]) == (client, scheme)
+
+
+@pytest.mark.parametrize("trusted", ["10.0.0.0/8", "::ffff:10.0.0.0/104", "::ffff:10.0.0.1", "::1, 10.0.0.1"])
+@pytest.mark.parametrize("peer", ["10.0.0.1", "::ffff:10.0.0.1", "::ffff:a00:1"])
+def test_a_proxy_is_known_by_both_names_of_its_address(trusted, peer):
+    lines = [(b"x-forwarded-for", b"192.0.2.1, ::ffff:10.0.0.1")]
+    assert Proxies(trusted).origin((peer, 1), "http", lines)[0] == ("192.0.2.1", 0)
+    assert not Proxies(trusted).trusts("::ffff:192.0.2.1")
+    assert not Proxies("::fffe:0:0/95").trusts("10.0.0.1")  # more than all of IPv4, so it is said of IPv6
 
 
 @pytest.mark.parametrize("text", ["localhost", "1.2.3", "127.0.0.1/33", "10.0.0.1/8"])

@@ -162,6 +162,41 @@ def test_a_store_that_cannot_write_is_503_and_nothing_is_acknowledged(service, a
     assert service.upload(campaign, body).json()["accepted"] == 4
 
 
+def test_why_the_store_does_not_work_is_in_the_log_once_for_many_requests(service, asked, monkeypatch, caplog):
+    """Uploads and operators were told 503, and nobody was told why."""
+    campaign, question = asked
+    body = batch(question, reports(question, 4))
+    moment = [0.0]
+    monkeypatch.setattr(service.service.outages, "monotonic", lambda: moment[0])
+
+    def full(*_):
+        raise StoreUnavailable("SQLite: database or disk is full (SQLITE_FULL)")
+
+    def said():
+        return [r.fields["reason"] for r in caplog.records if r.msg == "store_unavailable"]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(service.store), "add_reports", full)
+        patch.setattr(type(service.store), "withdraw", full)
+        for _ in range(3):
+            assert service.upload(campaign, body).status_code == 503
+        refused = service.call("POST", f"/campaigns/{campaign}/withdrawals", json={"nonce": "00" * 32})
+        assert (refused.status_code, problem(refused)) == (503, "unavailable")
+        assert said() == ["SQLite: database or disk is full (SQLITE_FULL)"]
+        moment[0] = 11.0
+        assert service.upload(campaign, body).status_code == 503
+        assert len(said()) == 2
+
+
+def test_a_key_directory_that_cannot_be_used_is_named_in_the_log(service, tmp_path, caplog):
+    service.store.keys.folder = tmp_path / "no" / "keys"
+    (tmp_path / "no").write_bytes(b"")
+    refused = service.call("POST", f"/campaigns/{service.create()}/open")
+    assert (refused.status_code, problem(refused)) == (503, "unavailable")
+    (said,) = [r.fields["reason"] for r in caplog.records if r.msg == "store_unavailable"]
+    assert said == f"the key directory {tmp_path}/no/keys cannot be written: Not a directory"
+
+
 def test_a_crash_in_the_store_is_a_problem_without_a_traceback(service, asked, monkeypatch):
     campaign, question = asked
     monkeypatch.setattr(type(service.store), "add_reports", lambda self, batches: 1 / 0)

@@ -165,6 +165,25 @@ def jobs_of(service):
     return [job for job in service.service.store.jobs() if job.kind == notices.NOTIFY]
 
 
+def test_a_notice_that_fails_in_a_way_that_nobody_thought_of_is_tried_again_and_stops_no_round(tmp_path, caplog):
+    """It ended every round, and with it whatever other work came after the notice."""
+    with bench(tmp_path) as service:
+
+        def fail(notice):
+            raise UnicodeError("a label that the resolver does not take")
+
+        service.app.jobs.channels = {"webhook": fail}
+        name = service.opened(attributes=["age=integer,0,15"], method={"name": "hh"}, minimum=1)
+        service.answer(name, 1, [{"age": i % 16} for i in range(60)])
+        assert service.close(name, 1)["state"] == "done"
+        service.app.round()
+        (job,) = jobs_of(service)
+        assert (job.state, job.attempts) == (JobState.QUEUED, 1)
+        assert job.not_before > service.clock.now
+        assert "round_failed" not in caplog.text
+        assert "not_told" in caplog.text
+
+
 def test_a_counted_round_is_told_once_and_again_until_it_arrives(tmp_path, receiver, key):
     with bench(tmp_path, webhook=receiver.url, webhook_key=key, notify_private=True) as service:
         name = service.opened(attributes=["age=integer,0,15"], method={"name": "hh"}, minimum=1)

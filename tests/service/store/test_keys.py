@@ -25,6 +25,7 @@ from ahead_ldp.service.store import (
     restore,
     uploads,
 )
+from ahead_ldp.service.store import keys as keys_module
 from tests.service.store.postgres_server import PostgresServer, quick_folder
 from tests.service.store.support import (
     CAMPAIGN,
@@ -72,6 +73,18 @@ def test_a_key_is_private_synced_and_different_every_time(keys, monkeypatch):
     assert len({(keys.folder / f"{name}.key").read_bytes() for name in made}) == 3
     assert stat.S_IMODE(keys.folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in keys.folder.iterdir()} == {0o600}
+
+
+def test_every_folder_that_is_made_on_the_way_is_there_for_good(tmp_path, monkeypatch):
+    """A power loss could take the upper of several new folders, and with it the key of acknowledged reports."""
+    synced = []
+    monkeypatch.setattr(keys_module, "sync_file", synced.append)
+    made = Keys(tmp_path / "a" / "b" / "keys")
+    made.create()
+    assert synced == [made.folder, tmp_path / "a" / "b", tmp_path / "a", tmp_path]
+    synced.clear()
+    made.create()
+    assert synced == [made.folder, tmp_path / "a" / "b"]
 
 
 def test_a_destroyed_key_is_overwritten_before_it_is_removed(keys, monkeypatch):

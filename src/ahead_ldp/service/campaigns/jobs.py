@@ -101,8 +101,8 @@ class Jobs:
             handed_out.forget(self.store, campaign.digest, unused=partial(self._is_idle, campaign.digest))
         try:
             self.store.finish_deletions()
-        except StoreUnavailable:  # a key that cannot be removed, say: again in a minute, and everything else goes on
-            event("store_unavailable", logging.ERROR, kind=_GIVEN_UP)
+        except StoreUnavailable as error:  # a key that cannot be removed, say: again in a minute; the rest goes on
+            event("store_unavailable", logging.ERROR, kind=_GIVEN_UP, reason=str(error))
 
     def _is_idle(self, campaign: str) -> bool:
         """Whether nobody works on a campaign, or is about to."""
@@ -172,9 +172,16 @@ class Jobs:
             deliver(job, self.channels)
         except NotDelivered as problem:
             event("not_told", logging.WARNING, reason=str(problem), count=job.attempts)
-            state = JobState.QUEUED if job.attempts < MOST_ATTEMPTS else JobState.FAILED
-            later = self.clock() + wait_s(job.attempts)
+            state, later = self._again(job)
+        except Exception:  # our own mistake, or a setting's: the round goes on, and whoever else is told is told
+            LOGGER.exception("not_told")
+            state, later = self._again(job)
         self.store.end_job(job.number, job.lease, state, None, later)
+
+    def _again(self, job: Job) -> tuple[JobState, int]:
+        """When to tell it again, if it is not given up."""
+        state = JobState.QUEUED if job.attempts < MOST_ATTEMPTS else JobState.FAILED
+        return state, self.clock() + wait_s(job.attempts)
 
     def _work(self, job: Job) -> None:
         assert job.lease is not None
@@ -198,8 +205,8 @@ class Jobs:
         except KeyMissing:  # somebody has to do something, and whoever asked is told so
             result = Problem("key_missing").body()
             event("job_failed", logging.ERROR, kind=job.kind, reason="key_missing")
-        except StoreUnavailable:
-            event("store_unavailable", logging.ERROR, kind=job.kind)
+        except StoreUnavailable as error:
+            event("store_unavailable", logging.ERROR, kind=job.kind, reason=str(error))
             return  # the lease runs out, and the job is done then
         except Exception:
             LOGGER.exception("job_crashed")
@@ -223,8 +230,9 @@ class Jobs:
             body = audit_event("reports_deleted", campaign.digest)
             try:
                 count = self.store.delete_reports(campaign.digest, self.clock(), body)
-            except StoreUnavailable:  # a key that cannot be removed, say: again in the next round, after the others
-                event("store_unavailable", logging.ERROR, kind=_RETENTION, campaign=campaign.digest)
+            except StoreUnavailable as error:  # a key that cannot be removed, say: again in the next round
+                said = {"kind": _RETENTION, "campaign": campaign.digest, "reason": str(error)}
+                event("store_unavailable", logging.ERROR, **said)
                 return
             if not handed_out.forget(self.store, campaign.digest):
                 return  # the keys are gone, and files are left: again in the next round

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from ahead_ldp.service.edge.requests import Headers, Request
 
 METHODS = frozenset([b"GET", b"HEAD", b"POST", b"DELETE", b"OPTIONS"])
 MOST_HEADER_BYTES, MOST_HEADERS, MOST_QUEUED = 16_384, 100, 16
+_PER_HEADER = 140  # bytes of memory beside what a header says
 _FRAMING = 2  # a chunked body may be this many times as long as what it holds
 CLOSE_S = 2.0  # how long the peer of a refused request may take to read why
 _IDLE, _HEADERS, _BODY, _OVER = range(4)  # what is read at the moment
@@ -31,18 +33,19 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_body", "_current", "_fresh", "_gone", "_headers", "_last", "_length", "_parser", "_paused", "_pending",
-        "_queue", "_read", "_reading", "_scheme", "_silent", "_since", "_target", "_unread", "house", "peer", "server",
-        "transport",
+        "_arrived", "_behind", "_body", "_current", "_fresh", "_gone", "_headers", "_last", "_length", "_parser",
+        "_paused", "_pending", "_queue", "_read", "_reading", "_scheme", "_silent", "_since", "_target", "_unread",
+        "house", "peer", "server", "transport",
     )  # fmt: skip
 
-    def __init__(self, house: House) -> None:
-        """Nothing has come."""
-        self.house = house
+    def __init__(self, house: House, arrived: Callable[[], None] | None = None) -> None:
+        """Nothing has come. ``arrived`` is called when the connection is made, before the house counts it."""
+        self.house, self._arrived = house, arrived
         self._parser: Any = HttpRequestParser(self)
         self._reading, self._fresh, self._last, self._silent = _IDLE, True, False, False
         self._current: Request | None = None  # with the application
         self._queue: deque[Request] = deque()  # whole requests behind it
+        self._behind = 0  # what their headers weigh
         self._pending: Request | None = None  # its headers are there, its body comes
         self._headers: Headers = []
         self._body: bytes | bytearray = b""
@@ -66,6 +69,8 @@ class Connection(asyncio.Protocol):
         self.server = (str(own[0]), int(own[1])) if isinstance(own, tuple) else None
         if transport.get_extra_info("ssl_object") is not None:
             self._scheme = "https"
+        if self._arrived is not None:
+            self._arrived()
         self.house.admit(self)
 
     def data_received(self, data: bytes) -> None:
@@ -107,13 +112,16 @@ class Connection(asyncio.Protocol):
         _resolve(self._gone)
 
     def pause_writing(self) -> None:
-        """The peer leaves its answers unread."""
+        """The peer leaves its answers unread: from now on the server waits for it."""
         self._paused = self.house.loop.create_future()
+        self.house.waiting[self] = None
 
     def resume_writing(self) -> None:
         """It reads again."""
         _resolve(self._paused)
         self._paused = None
+        if self._current is not None:
+            self.house.waiting.pop(self, None)
         self._go_on()
 
     # The parser's calls. They never raise: the parser would say nothing but that they did.
@@ -134,7 +142,7 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header. Those behind a body are not looked at."""
         if self._reading == _HEADERS:
-            self._headers.append((name.lower(), value))
+            self._headers.append((name.lower(), value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
         """Refuse what is not ours before its body is read."""
@@ -176,7 +184,7 @@ class Connection(asyncio.Protocol):
             self.refuse("invalid_request", "malformed")
         if self._reading == _OVER:
             return False
-        request.version = version
+        request.version, request.weight = version, total + _PER_HEADER * len(request.headers)
         if expects and self._current is None:
             self.write(CONTINUE)
         return True
@@ -209,7 +217,8 @@ class Connection(asyncio.Protocol):
         if self._current is not None or self._paused is not None:
             self._silent = True
             self.transport.pause_reading()
-            if len(self._queue) >= MOST_QUEUED:
+            self._behind += request.weight
+            if len(self._queue) >= MOST_QUEUED or self._behind > MOST_HEADER_BYTES:
                 self._end_reading()
         else:
             self._next()
@@ -230,11 +239,10 @@ class Connection(asyncio.Protocol):
             request.client, request.scheme = house.proxies.origin(self.peer, self._scheme, request.headers)
         if house.short_way is not None and house.short_way(request, partial(self.reply, request)):
             return
-        if house.working >= house.limits.requests:
-            house.refused["requests"] += 1
-            self.tell(request, Problem("overloaded"))
-        else:
+        if house.has_room_to_work():
             Exchange(self, request).start()
+        else:
+            self.tell(request, Problem("overloaded"))
 
     def reply(self, request: Request, status: int, headers: Lines, body: bytes) -> None:
         """Answer on the short way, where the headers follow from status and body."""
@@ -269,7 +277,7 @@ class Connection(asyncio.Protocol):
         elif self._queue:
             house.loop.call_soon(self._go_on)
         else:
-            house.waiting[self] = None
+            house.waiting[self], self._behind = None, 0
             if self._reading == _IDLE:
                 self._since = house.loop.time()
             if self._silent:
@@ -279,7 +287,11 @@ class Connection(asyncio.Protocol):
     async def drained(self) -> None:
         """Return when the peer has read enough; raise if it has gone."""
         if self._paused is not None:
-            await asyncio.shield(self._paused)
+            self.house.readers[self] = None
+            try:
+                await asyncio.shield(self._paused)
+            finally:
+                self.house.readers.pop(self, None)
         if self.transport.is_closing():
             raise ConnectionResetError
 

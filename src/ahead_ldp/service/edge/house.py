@@ -42,6 +42,7 @@ class House:
         connections  at most ``limits.connections``; one more, and the one that has kept the server waiting longest goes
         bytes        at most ``limits.held_bytes`` and one read in bodies; beyond it the oldest incomplete body goes
         time         a connection that keeps the server waiting ends one sweep after its deadline at the latest
+        requests     at most ``limits.requests`` are worked on; one that waits for a slow reader makes room for another
     """
 
     def __init__(self, app: App, limits: Limits, proxies: Proxies, short_way: ShortWay | None = None) -> None:
@@ -51,6 +52,7 @@ class House:
         self.answers = Answers()
         self.everybody: set[Guest] = set()
         self.waiting: OrderedDict[Guest, None] = OrderedDict()  # the server waits for these; longest first
+        self.readers: OrderedDict[Guest, None] = OrderedDict()  # the application waits until these have read; so, too
         self.bodies: OrderedDict[Guest, None] = OrderedDict()  # of these a part of the body is there
         self.held = 0  # bytes of bodies, incomplete or worked on
         self.working = 0  # requests that are with the application
@@ -73,8 +75,17 @@ class House:
     def leave(self, connection: Guest) -> None:
         """A connection has ended."""
         self.everybody.discard(connection)
-        self.waiting.pop(connection, None)
-        self.bodies.pop(connection, None)
+        for those in (self.waiting, self.readers, self.bodies):
+            those.pop(connection, None)
+
+    def has_room_to_work(self) -> bool:
+        """Whether one more request can be worked on: if need be, whoever has left an answer unread the longest goes."""
+        if self.working >= self.limits.requests:
+            if not self.readers:
+                self.refused["requests"] += 1
+                return False
+            next(iter(self.readers)).drop("unread")
+        return True
 
     def hold(self, connection: Guest, n: int) -> bool:
         """Make room for so many more bytes of a body; False if there is none even after the oldest have gone."""

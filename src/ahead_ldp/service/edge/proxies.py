@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Peer = tuple[str, int]
+
+
+def plain_address(text: str) -> IPv4Address | IPv6Address | None:
+    """The address that a text names, None if it names none.
+
+    A socket for both families calls a peer of IPv4 ``::ffff:192.0.2.1``. It is that peer, and none of IPv6.
+    """
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 class Proxies:
@@ -16,7 +28,7 @@ class Proxies:
         self._networks: list[IPv4Network | IPv6Network] = []
         for part in filter(None, (part.strip() for part in text.split(","))):
             try:
-                self._networks.append(ip_network(part))
+                self._networks.append(_plain_network(part))
             except ValueError:
                 raise ValueError(
                     f"expected trusted_proxies to be addresses or networks like 10.0.0.0/8, got {part!r}"
@@ -27,11 +39,8 @@ class Proxies:
 
     def trusts(self, host: str) -> bool:
         """Whether the address is that of a proxy of ours."""
-        try:
-            address = ip_address(host)
-        except ValueError:
-            return False
-        return any(address in network for network in self._networks)
+        address = plain_address(host)
+        return address is not None and any(address in network for network in self._networks)
 
     def origin(self, peer: Peer | None, scheme: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Peer | None, str]:
         """Address and scheme of a request: what the nearest proxy that is ours says of them, else the peer's own.
@@ -51,3 +60,10 @@ class Proxies:
             if not self.trusts(host):
                 return (host, 0), scheme
         return ((hosts[0], 0) if hosts else peer), scheme
+
+
+def _plain_network(text: str) -> IPv4Network | IPv6Network:
+    """The network that a text names; one of IPv4 that is written as IPv6 is one of IPv4."""
+    network = ip_network(text)
+    inner = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    return network if inner is None or network.prefixlen < 96 else IPv4Network((inner, network.prefixlen - 96))

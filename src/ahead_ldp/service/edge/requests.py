@@ -11,7 +11,7 @@ Headers = list[tuple[bytes, bytes]]
 class Request:
     """A request whose last byte is there. Header names are lower-case."""
 
-    __slots__ = ("body", "client", "headers", "keep_alive", "method", "scheme", "target", "version")
+    __slots__ = ("body", "client", "headers", "keep_alive", "method", "scheme", "target", "version", "weight")
 
     def __init__(self, target: bytes, headers: Headers) -> None:
         """The method, the version and the body follow."""
@@ -19,6 +19,7 @@ class Request:
         self.method = self.version = ""
         self.body = b""
         self.keep_alive = True
+        self.weight = 0  # of its target and headers in memory, about
         self.client: tuple[str, int] | None = None
         self.scheme = "http"
 

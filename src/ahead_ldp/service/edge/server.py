@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.edge.connection import Connection
+from ahead_ldp.service.edge.handshakes import accept
 from ahead_ldp.service.edge.house import App, House, ShortWay
 from ahead_ldp.service.edge.limits import Limits
 from ahead_ldp.service.edge.proxies import Proxies
@@ -34,7 +35,8 @@ class Server:
 
     ``start`` runs before the first connection is taken, ``stop`` after the last answer. A stopping server takes no new
     connection, answers what it has begun within ``shutdown_s``, and ends. ``announce`` is told the port that it got.
-    With ``tls`` a handshake comes first, which has as long as the headers of a request.
+    With ``tls`` a handshake comes first, which has as long as the headers of a request. ``port_option`` is what whoever
+    started this program types to take another port.
     """
 
     def __init__(
@@ -51,8 +53,10 @@ class Server:
         shutdown_s: float = 10.0,
         announce: Callable[[int], None] | None = None,
         tls: ssl.SSLContext | None = None,
+        port_option: str = "--set port=",
     ) -> None:
         """Nothing listens yet."""
+        self._port_option = port_option
         self._app, self._host, self._wanted = app, host, port
         self._limits, self._proxies, self._short_way = limits or Limits(), proxies or Proxies(""), short_way
         self._limits = replace(self._limits, connections=min(self._limits.connections, _room_for_files()))
@@ -98,30 +102,34 @@ class Server:
             for name in (signal.SIGTERM, signal.SIGINT):
                 with contextlib.suppress(NotImplementedError):  # Windows: the interruption ends the run
                     loop.add_signal_handler(name, self._end.set)
-        bound = _bound(self._host, self._wanted)
+        bound = _bound(self._host, self._wanted, self._port_option)
         try:
             await self._start()
-            listening = await loop.create_server(
-                lambda: Connection(house),
-                sock=bound,
-                backlog=_BACKLOG,
-                ssl=self._tls,
-                ssl_handshake_timeout=None if self._tls is None else self._limits.header_s,
-            )
+            stop_listening = await self._listen(house, bound)
         except BaseException:
             bound.close()
             raise
-        self.port = listening.sockets[0].getsockname()[1]
+        self.port = bound.getsockname()[1]
         sweeping = loop.create_task(house.sweep())
         event("listening", port=self.port)
         if self._announce is not None:
             self._announce(self.port)
         self._started.set()
         await self._end.wait()
-        listening.close()
+        stop_listening()
         await self._finish(house)
         sweeping.cancel()
         await self._stop()
+
+    async def _listen(self, house: House, bound: socket.socket) -> Callable[[], object]:
+        """Take connections from now on, until what is returned is called."""
+        if self._tls is None:
+            listening = await house.loop.create_server(lambda: Connection(house), sock=bound, backlog=_BACKLOG)
+            return listening.close
+        bound.listen(_BACKLOG)
+        accepting = house.loop.create_task(accept(house, bound, self._tls))
+        accepting.add_done_callback(lambda _: bound.close())
+        return accepting.cancel
 
     async def _finish(self, house: House) -> None:
         """Answer what was begun, as long as there is time."""
@@ -135,7 +143,9 @@ class Server:
             connection.drop("stopped")
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int, port_option: str) -> socket.socket:
+    if not 0 <= port <= 65_535:
+        raise ValueError(f"expected port in 0..65535, got {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -143,10 +153,14 @@ def _bound(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
     except OSError as error:
         bound.close()
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise ValueError(
+                f"expected host to be an address of this machine, got {host!r}: {error.strerror}"
+            ) from None
         taken = "Another server may run there. " * (error.errno == errno.EADDRINUSE)
         raise ValueError(
             f"expected a free address to listen on, got {host} port {port}: {error.strerror}. {taken}"
-            f"The setting `port` takes another one, as in --set port={port + 1 if port < 65_535 else 8440}"
+            f"Take another one, as in {port_option}{port + 1 if 1024 <= port < 65_535 else 8440}"
         ) from None
     bound.setblocking(False)
     return bound

@@ -27,8 +27,12 @@ def invite(roster: Roster, members: Path, page: str, out: Path) -> int:
     head, rows = _read(members)
     expect(COLUMN not in head, f"a file without a column {COLUMN!r}")
     expect(len(rows) >= 1, "at least one person in the file")
-    _check_new(out)
-    links = [f"{page}#{secret}" for secret in roster.enrol(len(rows))]
+    _make(out)  # before anybody is enrolled: secrets that nobody was given would be counted among the enrolled
+    try:
+        links = [f"{page}#{secret}" for secret in roster.enrol(len(rows))]
+    except BaseException:
+        out.unlink()
+        raise
     _write(out, [*head, COLUMN], [[*row, link] for row, link in zip(rows, links, strict=True)])
     return len(rows)
 
@@ -37,9 +41,9 @@ def remind(roster: Roster, invitations: Path, out: Path) -> tuple[int, int]:
     """Write the rows of those who have not fetched their token, for a reminder; how many of how many they are."""
     head, rows = _read(invitations)
     expect(COLUMN in head, f"a file made by `ahead issue invite`, with a column {COLUMN!r}")
-    _check_new(out)
     at = head.index(COLUMN)
     fetched = roster.fetched([row[at].partition("#")[2] for row in rows])
+    _make(out)
     left = [row for row, done in zip(rows, fetched, strict=True) if not done]
     _write(out, head, left)
     return len(left), len(rows)
@@ -58,12 +62,14 @@ def _read(path: Path) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def _check_new(out: Path) -> None:
-    expect(not out.exists(), f"a new file, got {str(out)!r}")
+def _make(out: Path) -> None:
+    """A new and empty file that its owner alone can read."""
+    try:
+        out.touch(mode=0o600, exist_ok=False)
+    except OSError as error:
+        raise ValueError(f"expected a new file, got {str(out)!r}: {error.strerror}") from None
 
 
 def _write(path: Path, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A file that its owner alone can read."""
-    path.touch(mode=0o600, exist_ok=False)
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([head, *rows])

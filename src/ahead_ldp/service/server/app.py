@@ -69,6 +69,8 @@ def _handle_errors(app: FastAPI) -> None:
 
 def _answer(make: Callable[[Any], Problem], request: Request, error: Exception) -> Response:
     problem = make(error)
+    if isinstance(error, StoreUnavailable):
+        request.app.state.service.outages.tell(error)
     request.app.state.service.metrics.problems.labels(problem.kind).inc()
     return Response(problem.body(), problem.status, problem.headers())
 

@@ -97,7 +97,8 @@ class Application:
             settings, metrics = self.service.settings, self.service.metrics
             committer = Committer(self.service.store, metrics, settings.window_ms / 1000, settings.queue_reports)
             plain = [h for h in self.headers if h[0] in (b"x-content-type-options",)]
-            self.ingest = Ingest(self.service.directory, committer, metrics, settings, self.limit, plain)
+            outages = self.service.outages
+            self.ingest = Ingest(self.service.directory, committer, metrics, settings, self.limit, plain, outages)
             metrics.before_text.append(self.ingest.flush_metrics)
         return self.ingest
 
@@ -145,7 +146,8 @@ class Application:
         shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"").decode("latin-1")
         try:
             role = await asyncio.to_thread(self.service.role, bearer(shown))
-        except StoreUnavailable:
+        except StoreUnavailable as error:
+            self.service.outages.tell(error)
             raise Problem("unavailable") from None
         if role is None:
             raise Problem("unauthorized", f"for a body of more than {_SHORT} bytes")
@@ -197,8 +199,10 @@ class Application:
             self.jobs.run()
             self.service.metrics.mismatches.set(len(self.jobs.auditor.gone))
             self.service.metrics.rounds.inc()
+        except StoreUnavailable as error:
+            self.service.outages.tell(error)
         except StoreError:
-            LOGGER.error("store_unavailable", exc_info=True)
+            LOGGER.error("round_failed", exc_info=True)
         except Problem as problem:
             event("round_failed", logging.ERROR, reason=problem.kind)
         except Exception:

@@ -7,9 +7,11 @@ needs no token of this kind.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from enum import StrEnum
 
+TOKEN_NAME = re.compile("[A-Za-z0-9._-]{1,100}")  # a token is revoked under it, in an address
 _PREFIX = "ahead_"
 
 

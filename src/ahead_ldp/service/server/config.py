@@ -114,24 +114,37 @@ class Settings:
         self.limits()
         if self.issuer and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~\-/]*)?", self.issuer):
             raise ValueError("expected issuer to be an address like https://issuer.example.org")
-        if self.telemetry and urlsplit(self.telemetry).scheme not in ("http", "https"):
+        collector = urlsplit(self.telemetry)
+        if self.telemetry and (collector.scheme not in ("http", "https") or not collector.hostname):
             raise ValueError("expected telemetry to be an address like http://127.0.0.1:4318")
+        if self.max_held_bytes < self.max_body_bytes:
+            held, body = self.max_held_bytes, self.max_body_bytes
+            raise ValueError(f"expected max_held_bytes >= max_body_bytes, got {held} and {body}")
+        self._check_counter()
         self._check_notices()
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise ValueError(f"expected log_level to be debug, info, warning or error, got {self.log_level!r}")
 
+    def _check_counter(self) -> None:
+        try:
+            words = shlex.split(self.counter)
+        except ValueError as error:
+            raise ValueError(f"expected counter to be a command, got {self.counter!r}: {error}") from None
+        if self.counter and not any(words[:1]):
+            raise ValueError(f"expected counter to be a command, got {self.counter!r}")
+
     def _check_notices(self) -> None:
         place = urlsplit(self.webhook)
-        if self.webhook and (place.scheme not in ("https", "http") or not place.hostname or place.username):
+        strange = place.scheme not in ("https", "http") or not place.hostname or place.username
+        if self.webhook and (strange or not _reachable(self.webhook)):
             raise ValueError("expected webhook to be an address like https://example.org/hook")
         if place.scheme == "http" and not self.notify_private:
             raise ValueError("expected webhook to begin with https://, unless notify_private is true")
         if self.webhook and not self.webhook_key:
             raise ValueError("expected webhook_key, a file with the key that signs what the webhook is sent")
         server = urlsplit(self.smtp)
-        if self.smtp and (
-            server.scheme not in ("smtp", "smtps", "smtp+starttls") or not server.hostname or server.password
-        ):
+        strange = server.scheme not in ("smtp", "smtps", "smtp+starttls") or not server.hostname or server.password
+        if self.smtp and (strange or not _reachable(self.smtp)):
             raise ValueError("expected smtp to be like smtps://user@host, with the password in a file")
         if self.smtp and (server.username is None) != (not self.smtp_password):
             raise ValueError("expected smtp_password, a file, if smtp names a user, and only then")
@@ -193,6 +206,16 @@ class Settings:
         return cls(**values)
 
 
+def _reachable(address: str) -> bool:
+    """Whether an address is in the letters of addresses, with a port and a host that there can be."""
+    try:
+        place = urlsplit(address)
+        (place.hostname or "").encode("idna")  # which is what the resolver does with it
+        return address.isascii() and place.port != 0
+    except ValueError:
+        return False
+
+
 def settings_table() -> str:
     """Name, variable, default and meaning of every setting: the table in docs/deploy.md."""
     rows = [("setting", "environment", "default", "what it is")]
@@ -229,9 +252,9 @@ def _parse(name: str, text: str, where: str) -> Any:
     kind = _kinds()[name]
     if kind is bool:
         if text.lower() not in ("true", "false"):
-            raise ValueError(f"expected {where} to be true or false")
+            raise ValueError(f"expected {where} to be true or false, got {text!r}")
         return text.lower() == "true"
     try:
         return kind(text)
     except ValueError:
-        raise ValueError(f"expected {where} to be of type {kind.__name__}") from None
+        raise ValueError(f"expected {where} to be of type {kind.__name__}, got {text!r}") from None

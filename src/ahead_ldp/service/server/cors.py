@@ -21,12 +21,12 @@ _WRITTEN = re.compile(rf"{_CAMPAIGN}/(reports|withdrawals)")
 _PREFLIGHT_S = b"600"
 
 
-def parse_origins(text: str) -> frozenset[str]:
-    """The origins of a list with commas; ``*`` is everybody. ``ValueError`` for what no browser sends."""
+def parse_origins(text: str, name: str = "allowed_origins") -> frozenset[str]:
+    """The origins of a list with commas; ``*`` is everybody. ``ValueError``, by name, for what no browser sends."""
     origins = [part.strip() for part in text.split(",") if part.strip()]
     for origin in origins:
         if origin != ANY and not _ORIGIN.fullmatch(origin):
-            raise ValueError(f"expected allowed_origins like https://example.org, got {origin!r}")
+            raise ValueError(f"expected {name} like https://example.org, got {origin!r}")
     return frozenset(origins)
 
 

@@ -17,6 +17,7 @@ from ahead_ldp.device.refusals import Reason, ReportRejected
 from ahead_ldp.device.tokens import NONCE_LENGTH, PANEL_WAVE, report_id, token_group
 from ahead_ldp.service.campaigns.directory import Directory, Target
 from ahead_ldp.service.campaigns.logs import LOGGER
+from ahead_ldp.service.campaigns.outages import Outages
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.edge.answers import Lines
 from ahead_ldp.service.edge.house import Reply
@@ -164,6 +165,7 @@ class Ingest:
     settings: Settings
     limit: RateLimit
     headers: list[tuple[bytes, bytes]]
+    outages: Outages
     refusals: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # for the store, flushed now and then
     uploads: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
@@ -310,6 +312,7 @@ class Ingest:
         if isinstance(error, Problem):
             return error
         if isinstance(error, StoreUnavailable):
+            self.outages.tell(error)
             return Problem("key_missing" if isinstance(error, KeyMissing) else "unavailable")
         LOGGER.error("upload_failed", exc_info=error)
         return Problem("internal")

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
-from ipaddress import IPv6Address
+from ipaddress import IPv4Address
 from typing import Any
 
 from ahead_ldp.service.campaigns.problems import Problem
+from ahead_ldp.service.edge.proxies import plain_address
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -73,10 +74,10 @@ def _network(address: str) -> str | bytes:
     """What one peer can choose among: of an IPv6 address the first 64 bits, else the whole address."""
     if ":" not in address:
         return address
-    try:
-        return IPv6Address(address.partition("%")[0]).packed[:8]
-    except ValueError:
+    known = plain_address(address.partition("%")[0])
+    if known is None:
         return address
+    return str(known) if isinstance(known, IPv4Address) else known.packed[:8]
 
 
 def check_length(scope: Scope, largest: int) -> None:

@@ -38,13 +38,23 @@ def channels(settings: Settings, title: Callable[[str], str], clock: Callable[[]
     """The channels that are set up. ``title`` is of a campaign."""
     made: dict[str, Channel] = {}
     if settings.webhook:
-        key = Path(settings.webhook_key).read_bytes().strip()
+        key = _read("webhook_key", settings.webhook_key)
         if len(key) < 16:
-            raise ValueError("expected webhook_key to be a file with at least 16 bytes")
+            raise ValueError(f"expected webhook_key to be a file with at least 16 bytes, got {settings.webhook_key!r}")
         made["webhook"] = lambda notice: send_webhook(settings, key, notice, clock())
     if settings.smtp:
+        if settings.smtp_password:
+            _read("smtp_password", settings.smtp_password)  # it is read again for every mail; today it must be there
         made["mail"] = lambda notice: send_mail(settings, title(notice.campaign), notice)
     return made
+
+
+def _read(name: str, path: str) -> bytes:
+    """What stands in the file of a setting."""
+    try:
+        return Path(path).read_bytes().strip()
+    except OSError as error:
+        raise ValueError(f"expected {name} to be a readable file, got {path!r}: {error.strerror}") from None
 
 
 def signature(key: bytes, at: int, body: bytes) -> str:
@@ -151,5 +161,5 @@ def send_mail(settings: Settings, title: str, notice: Notice) -> None:
                 if place.username:
                     to.login(unquote(place.username), Path(settings.smtp_password).read_text("utf-8").strip())
                 to.send_message(mail)
-    except (OSError, smtplib.SMTPException):
+    except (OSError, smtplib.SMTPException, UnicodeError):
         raise NotDelivered("mail_refused") from None

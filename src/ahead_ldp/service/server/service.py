@@ -11,6 +11,7 @@ from fastapi import Depends, Header, Request
 from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.operations import Campaigns, Clock, system_clock
+from ahead_ldp.service.campaigns.outages import Outages
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.server.auth import Role, allows, bearer, new_token, token_hash
 from ahead_ldp.service.server.config import Settings
@@ -27,7 +28,7 @@ class Service(Campaigns):
     ) -> None:
         """Put the parts together."""
         super().__init__(store, clock, settings.max_cells, rehearsing)
-        self.settings, self.metrics = settings, Metrics()
+        self.settings, self.metrics, self.outages = settings, Metrics(), Outages()
         self.stage: Callable[[Store], Any] | None = None  # starts a server for a rehearsal, where there can be one
         self.at_end: list[Callable[[], None]] = []  # what else stops with the server
         self._probing, self._probed = Lock(), (-1, 0)  # when the store was last tried, and its epoch then

@@ -84,11 +84,13 @@ __all__ = [
     "Withdrawal",
     "check_chain",
     "event_digest",
+    "missing_file",
     "open_store",
     "reports_digest",
     "restore",
 ]
 
+_NO_EPOCH = 2**53  # epochs are numbers in JSON
 _POSTGRES = ("postgresql://", "postgres://")
 
 
@@ -100,7 +102,16 @@ def open_store(url: str, *, migrate: bool = False, keys: str | Path | None = Non
     """
     if url.startswith(_POSTGRES):
         return PostgresStore(url, migrate=migrate, keys=keys)
+    if "://" in url and not url.startswith("sqlite://"):
+        raise ValueError(f"expected a store to be a file or postgresql://..., got {url.partition('://')[0]}://...")
     return SQLiteStore(_path(url), migrate=migrate, keys=keys)
+
+
+def missing_file(url: str) -> Path | None:
+    """Where the file of a store should be, if none is there, or one without a byte. None: there is one, or no file."""
+    path = None if url.startswith(_POSTGRES) else _path(url)
+    there = path is None or (path.exists() and not (path.is_file() and path.stat().st_size == 0))
+    return None if there else path
 
 
 def restore(
@@ -117,6 +128,8 @@ def restore(
     operator vouches that no wave was closed since. The new epoch is one more than the backup's, or ``epoch`` if larger.
     The keys are not in a backup: those of the kept campaigns must be in the key directory (``KeyMissing``).
     """
+    if not 0 <= epoch < _NO_EPOCH:
+        raise ValueError(f"expected 0 <= epoch < 2^53, got {epoch}")
     as_asked = Asked(now, frozenset(keep), epoch, keys)
     if not url.startswith(_POSTGRES):
         return restore_file(backup, _path(url), as_asked)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ahead_ldp.device.canonical import canonical_bytes
-from ahead_ldp.service.store import campaigns, events, notes, uploads
+from ahead_ldp.service.store import campaigns, events, notes, role_tokens, uploads
 from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
 from ahead_ldp.service.store.keys import sync_file
-from ahead_ldp.service.store.rows import RESTORED, CampaignState
+from ahead_ldp.service.store.rows import RESTORED, CampaignState, RoleToken
 from ahead_ldp.service.store.sqlite import SQLiteStore, new_file
 from ahead_ldp.service.store.transactions import Transaction
 
@@ -66,6 +66,7 @@ class Restored:
     epoch: int
     ended: tuple[Ended, ...]
     forgotten: int  # reports of closed waves that the backup holds, and whose keys are gone
+    tokens: tuple[RoleToken, ...]  # that hold now; some may have been revoked since the backup
 
 
 def write_file(path: str, source: Source) -> None:
@@ -89,7 +90,7 @@ def column_names(tx: Transaction, table: str) -> list[str]:
 def prepare(backup: str | Path, folder: Path, asked: Asked) -> tuple[Path, Restored]:
     """A copy of a backup, checked, brought to this program's version, and opened as a new epoch."""
     if not Path(backup).is_file():
-        raise NotFound("expected a backup file")
+        raise NotFound(f"expected a backup file, got {str(backup)!r}")
     handle, name = tempfile.mkstemp(suffix=".restoring", dir=folder)
     path = Path(name)
     try:
@@ -110,7 +111,9 @@ def prepare(backup: str | Path, folder: Path, asked: Asked) -> tuple[Path, Resto
 def restore_file(backup: str | Path, path: Path, asked: Asked) -> Restored:
     """A backup as a new SQLite store at a path where nothing is yet."""
     if path.exists():
-        raise ValueError("expected a path where nothing is yet")
+        raise ValueError(f"expected a path where nothing is yet, got {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"expected a path in a folder that is there, got {str(path)!r}")
     prepared, restored = prepare(backup, path.parent, asked)
     prepared.rename(path)
     sync_file(path.parent)
@@ -139,7 +142,7 @@ def _begin_epoch(tx: Transaction, asked: Asked) -> Restored:
     tx.change("UPDATE jobs SET state = 'queued', lease = NULL, lease_until = NULL WHERE state = 'leased'")
     unknown = keep - {c.digest for c in campaigns.every(tx)}
     if unknown:
-        raise NotFound("expected campaigns to keep that are in the backup")
+        raise NotFound(f"expected campaigns to keep that are in the backup, got {', '.join(sorted(unknown))}")
     going_on = [c for c in campaigns.every(tx) if c.state not in campaigns.FINAL and c.digest not in keep]
     ended = tuple(_end(tx, campaign.digest, now) for campaign in going_on)
     forgotten = _forget(tx)
@@ -150,7 +153,8 @@ def _begin_epoch(tx: Transaction, asked: Asked) -> Restored:
         "ended": [{"campaign": e.campaign, "state": e.state.value, "reports": e.reports} for e in ended],
     }
     events.append(tx, canonical_bytes(body), now)
-    return Restored(new, ended, forgotten)
+    tokens = (t for t in role_tokens.every(tx) if t.revoked_at is None and (t.expires_at or now + 1) > now)
+    return Restored(new, ended, forgotten, tuple(tokens))
 
 
 def _forget(tx: Transaction) -> int:

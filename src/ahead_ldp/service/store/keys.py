@@ -56,6 +56,7 @@ class Keys:
         """A new key; its name when file and directory are synced. What cannot be written is ``StoreUnavailable``."""
         name = secrets.token_hex(16)
         try:
+            new = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(handle, "wb") as file:
@@ -63,7 +64,8 @@ class Keys:
                 file.flush()
                 os.fsync(file.fileno())
             sync_file(self.folder)
-            sync_file(self.folder.parent)
+            for folder in new or [self.folder]:  # a folder is there for good when the one above it is synced
+                sync_file(folder.parent)
         except OSError as error:
             raise StoreUnavailable(f"the key directory {self.folder} cannot be written: {error.strerror}") from error
         return name

@@ -250,7 +250,9 @@ def new_file(path: str | Path) -> Iterator[Path]:
     whole = Path(path)
     part = whole.with_name(whole.name + ".part")
     if whole.exists():
-        raise ValueError("expected a path where nothing is yet")
+        raise ValueError(f"expected a path where nothing is yet, got {str(whole)!r}")
+    if not whole.parent.is_dir():
+        raise ValueError(f"expected a path in a folder that is there, got {str(whole)!r}")
     part.unlink(missing_ok=True)
     keep_private(part)
     yield part
