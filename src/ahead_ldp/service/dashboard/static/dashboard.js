@@ -17,6 +17,17 @@ const fillToken = () => {
 fillToken();
 addEventListener("hashchange", fillToken); // the link was pasted where this page stood already: it is not loaded again
 
+// A form is sent once, also by whoever clicks twice. A page that the browser brings back has not been sent.
+const sent = new Map();
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || event.target.getAttribute("method") !== "post") return;
+  const by = event.submitter ?? event.target;
+  const pause = by.formTarget ? 2_000 : 10_000; // what opens beside the page may be asked for again
+  if (performance.now() - (sent.get(by) ?? -Infinity) < pause) event.preventDefault();
+  else sent.set(by, performance.now());
+});
+addEventListener("pageshow", () => sent.clear());
+
 // Progress of the open wave.
 const progress = $("progress");
 if (progress?.dataset.live) {
@@ -27,13 +38,13 @@ if (progress?.dataset.live) {
     const { progress: now, target, standing } = await answer.json();
     const shown = Object.fromEntries([...progress.querySelectorAll("progress")].map((p) => [p.dataset.group, p]));
     const known = now.groups.every((g) => shown[g.group]) && now.groups.length === Object.keys(shown).length;
-    if (!known) return location.reload(); // another round is open
+    if (!known || standing.state !== $("state").textContent) return location.reload(); // there is something else to do now
     $("headline").textContent = standing.headline;
     $("facts").textContent = standing.facts.join(" ");
     $("next").textContent = standing.next;
     for (const g of now.groups) {
       shown[g.group].value = Math.min(g.reports, target);
-      const more = g.state === "open" ? `of ${target.toLocaleString("en")}` : `(${g.state})`;
+      const more = g.state === "open" ? `of ${target.toLocaleString("en")}` : `(${g.state === "void" ? "given up" : g.state})`;
       progress.querySelector(`[data-count="${CSS.escape(g.group)}"]`).textContent = `${g.reports.toLocaleString("en")} ${more}`;
     }
     if ($("reached")) $("reached").textContent = now.groups.filter((g) => g.reports >= target).length;
