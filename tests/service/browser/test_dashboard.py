@@ -427,7 +427,7 @@ def test_tokens_that_are_wrong_expired_or_of_another_role(site):
     name = site.campaign()
     for cookie in ("", f"{COOKIE}=ahead_nothing", f"{COOKIE}=%01"):
         status, headers, _ = call(site, f"/campaigns/{name}", Cookie=cookie)
-        assert (status, headers["location"]) == (303, "/login")
+        assert (status, headers["location"]) == (303, f"/login?to=/campaigns/{name}")
     word, cookie = visit(site, "analyst")
     assert call(site, "/new", Cookie=cookie)[0] == 403
     assert call(site, f"/campaigns/{name}/do", f"action=void&csrf={word}".encode(), Cookie=cookie)[0] == 403

@@ -24,6 +24,9 @@ def service(tmp_path, monkeypatch):
         yield made
 
 
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
 def look(service, path):
     answer = service.client.get(path, headers={"cookie": f"{COOKIE}={service.visit}"})
     assert answer.status_code == 200, answer.text
@@ -102,3 +105,35 @@ def test_closing_is_put_forward_only_when_there_is_enough(service):
     assert re.search(button, look(service, f"/campaigns/{name}"))[1] == "plain"
     service.answer(name, 1, ages(60))
     assert re.search(button, look(service, f"/campaigns/{name}"))[1] == ""
+
+
+def test_the_login_leads_on_to_the_page_that_was_wanted_and_nowhere_else(service):
+    name = service.opened()
+    wanted = f"/campaigns/{name}/change?query=age%3E5"
+    asked = service.client.get(wanted)
+    assert asked.status_code == 303
+    login = service.client.get(asked.headers["location"])
+    to = unescape(re.search(r'name="to" value="([^"]*)"', login.text)[1])
+    assert to == wanted
+    assert "signed in here, or no more" in login.text
+    post = service.client.post(f"/campaigns/{name}/do", content=b"")
+    assert post.headers["location"] == f"/login?to=/campaigns/{name}"
+    assert service.client.get("/").headers["location"] == "/login"
+
+    def after(to):
+        body = urlencode({"token": service.operator, "to": to}).encode()
+        return service.client.post("/login", content=body, headers=FORM).headers["location"]
+
+    assert after(wanted) == wanted
+    for foreign in (
+        "",
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "/new\r\nx: y",
+        "/campaigns/@",
+        "/c/x",
+    ):
+        assert after(foreign) == "/", foreign
+    wrong = service.client.post("/login", content=urlencode({"token": "x", "to": wanted}).encode(), headers=FORM)
+    assert wanted.replace("&", "&amp;") in wrong.text
