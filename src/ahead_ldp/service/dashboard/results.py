@@ -26,7 +26,7 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
 from ahead_ldp.service.dashboard import charts, comparisons, files, joint_charts, summaries
 from ahead_ldp.service.dashboard.rendering import render
-from ahead_ldp.service.dashboard.unread import unread
+from ahead_ldp.service.dashboard.unread import pointed, signed, unread
 from ahead_ldp.service.rehearsal.people import Truth
 from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
 from ahead_ldp.service.server.sessions import Visitor
@@ -218,10 +218,16 @@ class ResultPages:
     def _answer(self, campaign: str, form: dict[str, str]) -> dict[str, Any]:
         """Dragged ranges are picked by looking: theirs is the simultaneous interval. Typed ones have both."""
         estimate, drag = self._estimate(campaign), "query" not in form
-        if not drag and (compared := comparisons.sides(form["query"])):
+        listed = estimate.schema.attributes
+        typed = "" if drag else signed(form["query"], listed)
+        compared = None if drag else comparisons.sides(typed)
+        query = dragged(listed, form.get("drag", "")) if drag else typed
+        for asked in compared or (query,):
+            if said := pointed(asked, estimate.schema):
+                return {"wrong": said}
+        if compared:
             return comparisons.compared(estimate, compared, self._truth)
-        query = dragged(estimate.schema.attributes, form.get("drag", "")) if drag else form["query"]
-        answers, count = estimate.ask(query), choices(estimate.schema.attributes, query)
+        answers, count = estimate.ask(query), choices(listed, query)
         own, picked = answers.interval(), None if count is None else answers.interval(summaries.level_among(count))
         low, high = (float(side[0]) for side in (picked if drag and picked else own))
         return {
@@ -317,6 +323,10 @@ def _everyday(a: Attribute) -> str:
     if a.kind == "nominal":
         asked = ((f"{a.name} = {label}", Query({a.name: label})) for label in a.labels)
         return next((said for said, query in asked if _reads(said, query)), "")
+    if a.kind == "date" and a.ordered_size > 1:
+        day = str(np.array(int(borders(a)[a.ordered_size // 2])).astype("datetime64[D]"))
+        plain, query = f"{a.name} > {day}", Query({a.name: (Beyond(day), None)})
+        return plain if _reads(plain, query) else ""
     if a.kind not in ("integer", "real") or a.ordered_size < 4:
         return ""
     middle = int(borders(a)[a.ordered_size // 2])
