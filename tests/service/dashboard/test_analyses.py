@@ -272,3 +272,22 @@ def test_no_page_and_no_answer_keeps_an_estimate_in_memory(tmp_path, monkeypatch
         gc.collect()
         assert [kept() for kept in looked_at] == [None, None]
         assert service.call("GET", f"/campaigns/{second}/results", "analyst").json() == found
+
+
+def test_only_campaigns_with_the_same_question_are_offered_to_compare(service):
+    lone = service.opened(
+        title="Hours", attributes=["hours=integer,0,7"], method={"name": "hdg"}, epsilon="8", minimum=1
+    )
+    service.run(lone, [{"hours": i % 8} for i in range(60)])
+    both, alone = service.names[1], f"/campaigns/{lone}"
+    for page in ("change", "report"):
+        assert "Hours, " not in look(service, f"/campaigns/{both}/{page}")
+        assert "Pay &lt;2025&gt;, " in look(service, f"/campaigns/{both}/{page}")
+    assert "No other campaign here has results of the same question." in look(service, f"{alone}/change")
+    offered = look(service, f"/campaigns/{both}/rounds")  # what they cost together may still be asked
+    assert (
+        offered.index("Pay &lt;2025&gt;, ") < offered.index("Campaigns with other questions") < offered.index("Hours, ")
+    )
+    _, found = asked(service, "rounds", query="pay >= 8", **{"with": [service.names[0], lone]})
+    assert "Not asked about “pay”: Hours." in said(found)
+    assert "You can ask about" in said(asked(service, "rounds", query="zz > 1", **{"with": [service.names[0]]})[1])

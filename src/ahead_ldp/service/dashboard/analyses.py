@@ -16,10 +16,12 @@ from starlette.responses import Response
 
 from ahead_ldp.estimates.analysis.describing import has_total
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.schema.queries import parse_query
 from ahead_ldp.service.campaigns import analyses
 from ahead_ldp.service.campaigns.entries import Unclear
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import files, found
+from ahead_ldp.service.dashboard.axes import short
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.dashboard.unread import unread_part
 from ahead_ldp.service.server.headers import INERT_POLICY
@@ -66,7 +68,8 @@ class AnalysisPages:
         if estimate is not None and since:
             before = analyses.closed_estimate(self._service, since)
             names = estimate.since(before).shared
-        shown = {"asked": request.query_params, "shared": names, "others": self._others(request), "since": since}
+        others = [other for other in self._others(request) if other["shared"]]
+        shown = {"asked": request.query_params, "shared": names, "others": others, "since": since}
         return self._page(request, visitor, "change", estimate, **shown)
 
     def change_of(self, request: Request, visitor: Visitor) -> Response:
@@ -136,11 +139,21 @@ class AnalysisPages:
         asked, rounds = request.query_params, analyses.named_rounds(self._service, self._rounds(request))
         query, smooth = asked.get("query", "").strip(), "smooth" in asked
         key = ("rounds", *map(_told, rounds.values()), query, smooth)
-        return self._part(request, visitor, key, lambda _: found.rounds(rounds, query, smooth))
+
+        def made(_: Estimate) -> Part:
+            """The part; in words if some of the campaigns have no such question."""
+            for name in parse_query(query).conditions:
+                without = [title for title, estimate in rounds.items() if name not in estimate.schema.names]
+                if 0 < len(without) < len(rounds):
+                    raise ValueError(f"Not asked about “{short(name, 40)}”: {'; '.join(without)}.")
+            return found.rounds(rounds, query, smooth)
+
+        return self._part(request, visitor, key, made)
 
     def report(self, request: Request, visitor: Visitor) -> Response:
         """The form for a page to send."""
-        return self._page(request, visitor, "report", self._estimate(request), others=self._others(request))
+        others = [other for other in self._others(request) if other["shared"]]
+        return self._page(request, visitor, "report", self._estimate(request), others=others)
 
     def report_page(self, request: Request, visitor: Visitor) -> Response:
         """The page itself: to look at, or as a file of this form."""
@@ -217,7 +230,7 @@ class AnalysisPages:
         return self._service.directory.terms(request.path_params["campaign"]).campaign.wording
 
     def _others(self, request: Request) -> list[dict[str, Any]]:
-        """Other campaigns that have results, the latest first."""
+        """Other campaigns that have results, the latest first, and whether they have a question of this one."""
         own, store = request.path_params["campaign"], self._service.store
         rows = [row for row in store.campaigns() if row.digest != own and row.state is not CampaignState.VOID]
 
@@ -225,9 +238,19 @@ class AnalysisPages:
             """The title of a campaign."""
             return str(self._service.directory.terms(campaign).campaign.record["title"])
 
+        def names(campaign: str) -> set[tuple[str, str]]:
+            """What is asked, and in which kind of numbers or choices."""
+            return {(a.name, a.kind) for a in self._service.directory.terms(campaign).schema.attributes}
+
+        asked = names(own)
         counted = [row for row in rows if any(wave.state is WaveState.CLOSED for wave in store.waves(row.digest))]
         return [
-            {"digest": row.digest, "title": title(row.digest), "at": row.created_at}
+            {
+                "digest": row.digest,
+                "title": title(row.digest),
+                "at": row.created_at,
+                "shared": not asked.isdisjoint(names(row.digest)),
+            }
             for row in sorted(counted, key=lambda row: -row.created_at)
         ]
 
