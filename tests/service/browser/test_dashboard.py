@@ -54,7 +54,7 @@ def test_an_operator_runs_a_campaign_through_all_waves(site, window):
     page.get_by_text("From 4,000 noisy answers").wait_for()
     page.locator(".chart").nth(1).wait_for()  # the curve comes after the distribution
     page.get_by_role("heading", name="How old are you?").wait_for()
-    said = page.locator(".lead").first.inner_text()
+    said = page.locator(".summary p", has_text="For about").inner_text()
     pattern = r"For about ([\d.]+) % \(([\d.]+) to ([\d.]+) %\) .* is (\d+) to (\d+) years"
     share, low, high, first, last = map(float, re.search(pattern, said).groups())
     truth = 100 * np.mean([first <= age + 18 <= last for age in ages(4000).ravel()])

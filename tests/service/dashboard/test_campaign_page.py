@@ -107,6 +107,18 @@ def test_closing_is_put_forward_only_when_there_is_enough(service):
     assert re.search(button, look(service, f"/campaigns/{name}"))[1] == ""
 
 
+def test_a_campaign_that_was_given_up_promises_no_results(service):
+    draft, name = service.create(title="Never opened"), service.opened(title="Opened")
+    for campaign in (draft, name):
+        assert act(service, campaign, "void").status_code == 303
+        for page in ("results", "spread", "change", "groups", "weights", "report"):
+            shown = look(service, f"/campaigns/{campaign}/{page}")
+            assert "The campaign was given up. There are no results." in shown, page
+            assert "after the first" not in shown
+    assert "The answers were deleted." in look(service, f"/campaigns/{name}")
+    assert "The answers were deleted." not in look(service, f"/campaigns/{draft}")  # there were none
+
+
 def test_the_login_leads_on_to_the_page_that_was_wanted_and_nowhere_else(service):
     name = service.opened()
     wanted = f"/campaigns/{name}/change?query=age%3E5"

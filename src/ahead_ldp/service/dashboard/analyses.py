@@ -193,6 +193,7 @@ class AnalysisPages:
             "campaign": campaign,
             "base": f"/campaigns/{campaign}",
             "page": page,
+            "state": self._service.state(campaign)["state"],
             "ready": estimate is not None,  # unless the page can do without
             "names": [a.name for a in listed],
             "said": analyses.headings(self._service, campaign),

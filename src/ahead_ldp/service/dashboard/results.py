@@ -21,6 +21,7 @@ from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.schema.queries import Beyond, Either, Query, parse_query
 from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.analyses import headings, written
+from ahead_ldp.service.campaigns.campaign import Terms
 from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
@@ -100,7 +101,7 @@ class ResultPages:
             },
             "stored": "" if session.mechanism.computes else STORED_NOTE,
             "attributes": [self._attribute(campaign, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
-            "others": [a.name for a in listed[_SHOWN_AT_ONCE:]],
+            "others": [{"name": a.name, "question": _question(terms, a)} for a in listed[_SHOWN_AT_ONCE:]],
             "heat": joint_charts.heat_map(estimate, pair, terms.campaign.wording) if pair else None,
             "has_table": bool(pair) and joint_charts.has_joint_table(pair),
             "table": self._kept(estimate).get((pair[0].name, f"with {pair[1].name}")) if pair else None,
@@ -189,12 +190,14 @@ class ResultPages:
 
     def _attribute(self, campaign: str, estimate: Estimate, a: Attribute) -> dict[str, Any]:
         """What is shown of an attribute. A piece that is not made yet is None: the page asks for it by itself."""
-        kept, words = self._kept(estimate), self._service.directory.terms(campaign).campaign.wording.get(a.name)
+        kept, terms = self._kept(estimate), self._service.directory.terms(campaign)
+        words = terms.campaign.wording.get(a.name)
         return {
             "name": a.name,
-            "question": a.name if words is None else words.question,
+            "question": _question(terms, a),
             "unit": "" if words is None else words.unit,
             "bars": charts.has_bars(a),
+            "moment": {"date": "day", "time": "time", "datetime": "time"}.get(a.kind, ""),
             "example": _example(a),
             "everyday": _everyday(a),
             "pieces": {piece: kept.get((a.name, piece)) for piece in _pieces(a)},
@@ -278,6 +281,12 @@ class ResultPages:
         body, kind = self._made(estimate, ("", form, *names), make)
         headers = {"content-disposition": files.disposition(names, form), "cache-control": "no-store"}
         return Response(body, media_type=kind, headers=headers)
+
+
+def _question(terms: Terms, a: Attribute) -> str:
+    """The question as people read it; the name of the attribute if it has no words."""
+    words = terms.campaign.wording.get(a.name)
+    return a.name if words is None else words.question
 
 
 def dragged(attributes: Sequence[Attribute], text: str) -> str:

@@ -152,7 +152,7 @@ def _next_step(progress: Mapping[str, Any], needed: int, closing: str) -> str:
         "draft": "Try it with made-up people, and look at the results. Then open the campaign.",
         "review": "Look at the results so far. Then open the next round, or finish here.",
         "finished": "Read the results, and show them to others.",
-        "void": "There is nothing to do. The answers were deleted.",
+        "void": "There is nothing to do." + " The answers were deleted." * bool(progress["wave"]),
     }[state]
 
 
