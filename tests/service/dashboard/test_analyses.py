@@ -274,6 +274,29 @@ def test_no_page_and_no_answer_keeps_an_estimate_in_memory(tmp_path, monkeypatch
         assert service.call("GET", f"/campaigns/{second}/results", "analyst").json() == found
 
 
+def test_groups_of_numbers_are_named_as_people_say_them(service):
+    name = service.opened(
+        title="Cold", attributes=["cold=real,-8,8,16", "n=integer,0,7"], method={"name": "hdg"}, epsilon="8", minimum=1
+    )
+    service.run(name, [{"cold": -7.5 + i % 16, "n": i % 8} for i in range(400)])
+
+    def asked_of(by, **more):
+        query = urlencode({"by": by, "bins": "2", "what": "mean", "of": "n" if by == "cold" else "cold", **more})
+        return said(look(service, f"/campaigns/{name}/groups/of?{query}"))
+
+    found = asked_of("cold", first="-8 to below 0", second="0 to 8")
+    assert "0 to 8 less -8 to below 0:" in found
+    assert "[" not in found
+    assert "[0, 8] less [-8, 0):" in asked_of("cold", first="[-8, 0)", second="[0, 8]")  # as the commands write them
+    assert "4 to 7 less 0 to 3:" in asked_of("n", first="0 to 3", second="4 to 7")
+    wrong = asked_of("n", first="0 to 3", second="9")
+    assert "There is no group “9”. These are the choices: 0 to 3, 4 to 7." in wrong
+    page = look(service, f"/campaigns/{name}/groups?by=cold")
+    assert "datalist" not in page  # which groups there will be is not known yet
+    assert '<option value="north">' in look(service, f"/campaigns/{service.names[1]}/groups")
+    assert "datalist" not in look(service, f"/campaigns/{service.names[1]}/groups?by=pay")
+
+
 def test_only_campaigns_with_the_same_question_are_offered_to_compare(service):
     lone = service.opened(
         title="Hours", attributes=["hours=integer,0,7"], method={"name": "hdg"}, epsilon="8", minimum=1

@@ -30,6 +30,7 @@ from ahead_ldp.service.server.sessions import Visitor
 from ahead_ldp.service.store.rows import CampaignState, WaveState
 
 _MOST_KEPT = 64  # parts of one estimate
+_MOST_CHOICES = 64  # groups whose names a field suggests
 _MOST_LETTERS = 10_000  # of a list of margins
 _MOST_WEIGHED, _MOST_REPORTED = 16, 64  # queries, as the routes take them
 _OWN = {"level": 0.95, "intervals": "strict"}
@@ -88,7 +89,12 @@ class AnalysisPages:
 
     def groups(self, request: Request, visitor: Visitor) -> Response:
         """A number in every group of people."""
-        return self._page(request, visitor, "groups", self._estimate(request), asked=request.query_params)
+        estimate, asked = self._estimate(request), request.query_params
+        listed = [] if estimate is None else [a for a in estimate.schema.attributes if a.labels]
+        chosen = asked.get("by") or (listed[0].name if listed else "")  # as the form begins
+        by = [a for a in listed if a.name == chosen]
+        choices = list(by[0].labels)[:_MOST_CHOICES] if by else []
+        return self._page(request, visitor, "groups", estimate, asked=asked, choices=choices)
 
     def groups_of(self, request: Request, visitor: Visitor) -> Response:
         """What was asked of the groups."""
