@@ -14,7 +14,7 @@ import ahead_ldp
 from ahead_ldp.service.campaigns import directory
 from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.dashboard.analyses import margins_of
-from ahead_ldp.service.dashboard.analysis_charts import _distinct, _round_marks, _round_reach, points
+from ahead_ldp.service.dashboard.analysis_charts import _distinct, _round_marks, _round_reach, caterpillar, points
 from ahead_ldp.service.dashboard.found import own_margins
 from ahead_ldp.service.dashboard.login import COOKIE
 from ahead_ldp.service.server.sessions import sign_in, visitor_of
@@ -107,6 +107,14 @@ def test_rows_whose_names_begin_alike_can_be_told_apart():
         "Pay of …rs 2026",
     ]
     assert _distinct(["a long name of a group", "another"]) == ["a long name of…", "another"]
+
+
+def test_names_of_groups_have_room():
+    people = {"pay": np.arange(4000) % 200_000, "age": np.arange(4000) % 80}
+    estimate = ahead_ldp.simulate(people, ["pay=integer,0,199999,40", "age=integer,0,79"], epsilon=8, random_state=1)
+    means = estimate.by("pay", 2).mean("age")
+    assert "100,000..199,999" in means.labels["pay"]  # 16 letters: it was cut at 15, with room beside it
+    assert ">100,000..199,999<" in caterpillar(means, "mean")
 
 
 @pytest.mark.parametrize("reach, top", [(0.16, 0.2), (0.2, 0.2), (0.21, 0.4), (0.41, 1.0), (0.003, 0.004), (0.9, 1.0)])
