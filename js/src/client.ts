@@ -131,7 +131,7 @@ export class Client {
     const known = await this.#mapped(digest);
     const fields = fieldsOf(question.attributes.map(({ name }) => name).filter((name) => known.has(name)), known);
     await this.#options.ledger.checkBudget(digest, fields, campaign.epsilon, this.#limits());
-    const given = await this.statement();
+    const given = await this.#options.ledger.statement(this.#limits(), digest);
     return { campaign, wave: state.wave, question, fields, asked: [...questions.values()], closesAt: state.closesAt, ...given };
   }
 

@@ -181,9 +181,16 @@ export class Ledger {
     return this.#shelf.update((book) => Object.keys(book.reports).filter((c) => isUnsent(book.reports[c] as Entry)));
   }
 
-  /** What was given away so far and what is left, and to whom it went, for its owner to see. */
-  statement(limits: Limits): Promise<{ statement: Statement; askers: { [campaign: string]: Asker } }> {
-    return this.#shelf.update((book) => ({ statement: makeStatement(book.charges, limits), askers: { ...book.askers } }));
+  /**
+   * What was given away so far and what is left, and to whom it went, for its owner to see. A report is charged when it is promised,
+   * before the value is asked; of the campaign that is `offered` again, what is only promised was not given away.
+   */
+  statement(limits: Limits, offered?: string): Promise<{ statement: Statement; askers: { [campaign: string]: Asker } }> {
+    return this.#shelf.update((book) => {
+      const promised = offered !== undefined && book.reports[offered]?.state === "reserved";
+      const charges = book.charges.filter(({ campaign }) => !promised || campaign !== offered);
+      return { statement: makeStatement(charges, limits), askers: { ...book.askers } };
+    });
   }
 
   /** The owner's word on the attributes of one campaign. */

@@ -264,6 +264,23 @@ test("finding 10: a name that is not the owner's is asked about, and a renamed a
   assert.equal(askers[CAMPAIGN.digest]?.controller, "The town of Ulm");
 });
 
+test("what was only promised was not given away, and stays charged", async () => {
+  const shelf = new MemoryShelf();
+  const { client } = set(shelf);
+  const left = client.answer(CAMPAIGN.digest, yes, () => Promise.reject(new Error("left the page")));
+  await assert.rejects(left, /left the page/);
+  assert.equal(shelf.book.reports[CAMPAIGN.digest]?.state, "reserved");
+  const lines: number[] = [];
+  const look = (offer: Offer): boolean => {
+    lines.push(offer.statement.lines.length);
+    return true;
+  };
+  assert.equal((await client.statement()).statement.lines.length, 1); // no other survey may have it meanwhile
+  assert.equal((await client.answer(CAMPAIGN.digest, look, age)).status, "acknowledged");
+  assert.deepEqual(lines, [0]);
+  assert.equal((await client.statement()).statement.lines.length, 1);
+});
+
 test("finding 11: no value stops a device that has promised its report", async () => {
   const thrower = new Proxy({}, { getOwnPropertyDescriptor: () => { throw new Error("no"); } });
   const odd: unknown[] = [Symbol("x"), 10n ** 400n, {}, [], () => 1, true, "9".repeat(400), Number("9".repeat(400)), new Date(NaN), new Proxy({}, { get: () => { throw new Error("no"); } })];

@@ -51,7 +51,8 @@ def _planned(plan: dict[str, Any] | None) -> Iterator[str]:
         yield "the text does not say how many people you expect (users): so nobody can tell whether they will be enough"
         return
     people = ", ".join(f"{wave['people']:,.0f}" for wave in plan["waves"])
-    yield f"{plan['users']:,} people expected, in {plan['groups']} groups; people per wave: {people}"
+    groups = f"{plan['groups']} group{'' if plan['groups'] == 1 else 's'}"
+    yield f"{plan['users']:,} people expected, in {groups}; people per wave: {people}"
     if plan["left_out"]:
         yield f"since people are few: {plan['left_out']}"
     sure = printing.certainty(plan["chance"], plan["turnout"])
@@ -170,6 +171,8 @@ def finish(name: Name, *, remote: Remote) -> Shown:
 def progress(name: Name, *, remote: Remote) -> Shown:
     """Say how many reports the latest wave has."""
     state = remote.get(f"{_at(remote, name)}/progress")
+    if state["state"] == "draft":  # without waves and groups
+        return Shown(state, [f"draft: nobody is asked yet; next: ahead campaign open {name}"])
     rows = [[g["group"], g["state"], f"{g['reports']:,}", f"{g['minimum']:,}"] for g in state["groups"]]
     held = ", held by its screens" if state["held"] else ""
     title = f"{state['state']}, wave {state['wave']}{held}: {state['reports']:,} reports"

@@ -1,6 +1,7 @@
 """Operators and analysts in a real browser: a whole campaign, a dragged range, and what must not be possible."""
 
 import gzip
+import json
 import os
 import re
 import time
@@ -10,6 +11,7 @@ import urllib.request
 import numpy as np
 import pytest
 
+from ahead_ldp.service.campaigns import lifecycle
 from ahead_ldp.service.campaigns.closing import Closer
 from ahead_ldp.service.campaigns.counting import GroupCount
 from ahead_ldp.service.dashboard.login import COOKIE
@@ -17,6 +19,7 @@ from ahead_ldp.service.dashboard.rendering import HERE
 from ahead_ldp.service.screening.screens import WaveScreens
 from ahead_ldp.service.server.sessions import sign_in as open_visit
 from ahead_ldp.service.server.sessions import visitor_of
+from ahead_ldp.service.store.rows import WaveState
 from tests.js.test_npm import JS
 from tests.needs import needed
 from tests.service.browser.conftest import SHOTS, ages, sign_in, slowness
@@ -51,7 +54,7 @@ def test_an_operator_runs_a_campaign_through_all_waves(site, window):
     page.get_by_text("From 4,000 noisy answers").wait_for()
     page.locator(".chart").nth(1).wait_for()  # the curve comes after the distribution
     page.get_by_role("heading", name="How old are you?").wait_for()
-    said = page.locator(".lead").first.inner_text()
+    said = page.locator(".summary p", has_text="For about").inner_text()
     pattern = r"For about ([\d.]+) % \(([\d.]+) to ([\d.]+) %\) .* is (\d+) to (\d+) years"
     share, low, high, first, last = map(float, re.search(pattern, said).groups())
     truth = 100 * np.mean([first <= age + 18 <= last for age in ages(4000).ravel()])
@@ -89,6 +92,33 @@ def test_progress_is_live(site, window):
     send(other)
     other.get_by_text("Thank you.").wait_for()
     page.locator("#reports", has_text="1").wait_for()  # without a reload
+
+
+def test_the_page_of_a_campaign_goes_on_by_itself_when_a_round_is_held(site, window):
+    name, store = site.campaign(method={"name": "hh"}), site.server.service.store
+    page = window(768).page()
+    sign_in(page, site)
+    page.goto(f"{site.url}/campaigns/{name}")
+    page.locator("#state", has_text="open").wait_for()
+    store.put_document(name, 1, lifecycle.SCREENS, json.dumps({"screens": [], "hold": True, "hold_z": 6.0}).encode())
+    store.set_wave_state(name, 1, WaveState.OPEN, WaveState.HELD, 2_000_000_000, "counting 0123")
+    page.locator("#state", has_text="on hold").wait_for()  # without a reload by hand
+    page.get_by_text("Count the round", exact=True).wait_for()
+    assert page.get_by_text("Close the round", exact=True).count() == 0
+
+
+def test_a_second_click_sends_nothing(site, window):
+    name = site.campaign(method={"name": "hh"})
+    view = window(768)
+    page = view.page()
+    sign_in(page, site)
+    page.goto(f"{site.url}/campaigns/{name}")
+    page.get_by_text("Give the campaign up", exact=True).click()
+    sent = []
+    page.on("request", lambda request: sent.append(request.method) if request.url.endswith("/do") else None)
+    page.get_by_role("button", name="Yes, give the campaign up").dblclick()
+    page.locator("#state", has_text="given up").wait_for()
+    assert sent == ["POST"]
 
 
 def complete(page, path):
@@ -397,7 +427,7 @@ def test_tokens_that_are_wrong_expired_or_of_another_role(site):
     name = site.campaign()
     for cookie in ("", f"{COOKIE}=ahead_nothing", f"{COOKIE}=%01"):
         status, headers, _ = call(site, f"/campaigns/{name}", Cookie=cookie)
-        assert (status, headers["location"]) == (303, "/login")
+        assert (status, headers["location"]) == (303, f"/login?to=/campaigns/{name}")
     word, cookie = visit(site, "analyst")
     assert call(site, "/new", Cookie=cookie)[0] == 403
     assert call(site, f"/campaigns/{name}/do", f"action=void&csrf={word}".encode(), Cookie=cookie)[0] == 403

@@ -51,3 +51,61 @@ def test_a_day_is_chosen_from_a_calendar(site, window):
     page.get_by_label("Days in a step").fill("30")
     page.get_by_role("button", name="Create as a draft").click()
     page.get_by_text("When were you born? (1950-01-01 to 2009-12-31)").wait_for()
+
+
+def test_what_was_typed_outlives_a_reload_the_way_back_and_the_visit(site, window):
+    view = window(768)
+    page = view.page()
+    sign_in(page, site)
+    page.goto(f"{site.url}/new")
+    for field, text in TEXTS.items():
+        page.fill(f"#{field}", text)
+    page.click("#add-question")
+    page.select_option("#q2_kind", "choice")
+    for field, text in {"question": "How do you travel?", "name": "way", "choices": "foot\nbus\ncar"}.items():
+        page.fill(f"#q2_{field}", text)
+    page.check("#q2_optional")
+    page.get_by_text("Advanced", exact=True).click()
+    page.check("#review")
+
+    def everything_is_there():
+        page.locator("#restored").wait_for()
+        assert page.input_value("#title") == "Births"
+        assert page.input_value("#q2_choices") == "foot\nbus\ncar"
+        assert page.locator("#q2_from").is_hidden()
+        assert page.is_checked("#q2_optional")
+        assert page.is_checked("#review")
+
+    page.reload()
+    everything_is_there()
+    page.goto(f"{site.url}/")
+    page.go_back()
+    everything_is_there()
+    view.context.clear_cookies()  # as after an hour without use
+    page.get_by_role("button", name="Create as a draft").click()
+    page.get_by_text("Afterwards you are back on your page.").wait_for()
+    page.fill("#token", site.tokens["operator"])
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{site.url}/new")
+    everything_is_there()
+    page.get_by_role("button", name="Create as a draft").click()
+    page.get_by_role("heading", name="Births").wait_for()
+    page.get_by_text("How do you travel?").wait_for()
+    page.goto(f"{site.url}/new")
+    page.locator("#plan-text").get_by_text("points off").wait_for()
+    assert page.locator("#restored").is_hidden()  # it is kept now: the next one begins empty
+    assert page.input_value("#title") == ""
+
+
+def test_a_form_can_be_begun_anew_and_does_not_outlive_signing_out(site, window):
+    page = window(360).page()
+    sign_in(page, site)
+    page.goto(f"{site.url}/new")
+    page.fill("#title", "Births")
+    page.reload()
+    page.get_by_role("button", name="Begin anew").click()
+    page.wait_for_function("document.querySelector('#title').value === ''")
+    page.fill("#title", "Deaths")
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url(f"{site.url}/login")
+    assert page.evaluate("sessionStorage.length") == 0

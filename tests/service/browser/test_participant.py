@@ -58,6 +58,25 @@ def test_a_person_answers_once_and_can_withdraw(site, window):
     assert not [line for line in view.console if "error" in line.lower()], view.console
 
 
+def test_whoever_loads_the_page_again_before_answering_has_given_nothing_away(site, window):
+    """The report is promised before the value is asked, and the page said of it: given away, and not again."""
+    name, page = site.campaign(), window().page()
+    page.goto(f"{site.url}/c/{name}")
+    agree(page)
+    page.locator("input[data-number]").fill(VALUE)
+    page.get_by_role("button", name="Answer", exact=True).click()
+    page.get_by_role("button", name="Yes, answer").wait_for()
+    page.reload()
+    page.locator("#consent").check()
+    assert page.get_by_text("given away so far").count() == 0
+    page.get_by_role("button", name="Continue").click()
+    page.locator("input[data-number]").fill(VALUE)
+    send(page)
+    page.get_by_text("Thank you. Your noisy answer was received.").wait_for()
+    page.get_by_text("ε 1 to The town of Sampletown, “Travel to work”").wait_for()
+    assert reports(site, name) == 1
+
+
 def test_the_value_is_nowhere(site, window):
     """Not in an address, not in what is kept, not on the console, before or after; and not left in the page."""
     name, view = site.campaign(["age=integer,10000,99999,64"]), window()

@@ -14,7 +14,7 @@ import ahead_ldp
 from ahead_ldp.service.campaigns import directory
 from ahead_ldp.service.dashboard import make_pages
 from ahead_ldp.service.dashboard.analyses import margins_of
-from ahead_ldp.service.dashboard.analysis_charts import _distinct, _round_marks, _round_reach, points
+from ahead_ldp.service.dashboard.analysis_charts import _distinct, _round_marks, _round_reach, caterpillar, points
 from ahead_ldp.service.dashboard.found import own_margins
 from ahead_ldp.service.dashboard.login import COOKIE
 from ahead_ldp.service.server.sessions import sign_in, visitor_of
@@ -107,6 +107,14 @@ def test_rows_whose_names_begin_alike_can_be_told_apart():
         "Pay of …rs 2026",
     ]
     assert _distinct(["a long name of a group", "another"]) == ["a long name of…", "another"]
+
+
+def test_names_of_groups_have_room():
+    people = {"pay": np.arange(4000) % 200_000, "age": np.arange(4000) % 80}
+    estimate = ahead_ldp.simulate(people, ["pay=integer,0,199999,40", "age=integer,0,79"], epsilon=8, random_state=1)
+    means = estimate.by("pay", 2).mean("age")
+    assert "100,000..199,999" in means.labels["pay"]  # 16 letters: it was cut at 15, with room beside it
+    assert ">100,000..199,999<" in caterpillar(means, "mean")
 
 
 @pytest.mark.parametrize("reach, top", [(0.16, 0.2), (0.2, 0.2), (0.21, 0.4), (0.41, 1.0), (0.003, 0.004), (0.9, 1.0)])
@@ -272,3 +280,45 @@ def test_no_page_and_no_answer_keeps_an_estimate_in_memory(tmp_path, monkeypatch
         gc.collect()
         assert [kept() for kept in looked_at] == [None, None]
         assert service.call("GET", f"/campaigns/{second}/results", "analyst").json() == found
+
+
+def test_groups_of_numbers_are_named_as_people_say_them(service):
+    name = service.opened(
+        title="Cold", attributes=["cold=real,-8,8,16", "n=integer,0,7"], method={"name": "hdg"}, epsilon="8", minimum=1
+    )
+    service.run(name, [{"cold": -7.5 + i % 16, "n": i % 8} for i in range(400)])
+
+    def asked_of(by, **more):
+        query = urlencode({"by": by, "bins": "2", "what": "mean", "of": "n" if by == "cold" else "cold", **more})
+        return said(look(service, f"/campaigns/{name}/groups/of?{query}"))
+
+    found = asked_of("cold", first="-8 to below 0", second="0 to 8")
+    assert "0 to 8 less -8 to below 0:" in found
+    assert "[" not in found
+    assert "[0, 8] less [-8, 0):" in asked_of("cold", first="[-8, 0)", second="[0, 8]")  # as the commands write them
+    assert "4 to 7 less 0 to 3:" in asked_of("n", first="0 to 3", second="4 to 7")
+    wrong = asked_of("n", first="0 to 3", second="9")
+    assert "There is no group “9”. These are the choices: 0 to 3, 4 to 7." in wrong
+    page = look(service, f"/campaigns/{name}/groups?by=cold")
+    assert "datalist" not in page  # which groups there will be is not known yet
+    assert '<option value="north">' in look(service, f"/campaigns/{service.names[1]}/groups")
+    assert "datalist" not in look(service, f"/campaigns/{service.names[1]}/groups?by=pay")
+
+
+def test_only_campaigns_with_the_same_question_are_offered_to_compare(service):
+    lone = service.opened(
+        title="Hours", attributes=["hours=integer,0,7"], method={"name": "hdg"}, epsilon="8", minimum=1
+    )
+    service.run(lone, [{"hours": i % 8} for i in range(60)])
+    both, alone = service.names[1], f"/campaigns/{lone}"
+    for page in ("change", "report"):
+        assert "Hours, " not in look(service, f"/campaigns/{both}/{page}")
+        assert "Pay &lt;2025&gt;, " in look(service, f"/campaigns/{both}/{page}")
+    assert "No other campaign here has results of the same question." in look(service, f"{alone}/change")
+    offered = look(service, f"/campaigns/{both}/rounds")  # what they cost together may still be asked
+    assert (
+        offered.index("Pay &lt;2025&gt;, ") < offered.index("Campaigns with other questions") < offered.index("Hours, ")
+    )
+    _, found = asked(service, "rounds", query="pay >= 8", **{"with": [service.names[0], lone]})
+    assert "Not asked about “pay”: Hours." in said(found)
+    assert "You can ask about" in said(asked(service, "rounds", query="zz > 1", **{"with": [service.names[0]]})[1])

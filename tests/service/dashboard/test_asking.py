@@ -2,6 +2,7 @@
 
 import re
 import time
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -66,6 +67,25 @@ def site(tmp_path):
         made.secret = sign_in(made.service, made.operator)
         made.cookie = {"cookie": f"{COOKIE}={made.secret}"}
         yield made
+
+
+def test_no_share_is_said_to_be_surely_nothing(site):
+    """One number of a range of reals had 0.00 % (0.00 to 0.00 %), which was said to hold whatever the data are like."""
+    name = site.opened(attributes=["cold=real,-8,8,16"], method={"name": "hh"})
+    site.run(name, [{"cold": -5.0} for _ in range(800)])
+    headers = {**site.cookie, "content-type": "application/x-www-form-urlencoded"}
+    word = visitor_of(site.service, site.secret).csrf
+
+    def ask(query):
+        body = urlencode({"csrf": word, "query": query}).encode()
+        return site.client.post(f"/campaigns/{name}/ask", content=body, headers=headers).json()
+
+    for query in ("cold = -5", "cold = 3 vs cold > 3", "cold > 3 vs cold = -5"):
+        said = ask(query)["wrong"]
+        assert "Ask about a range, as in cold between" in said
+    assert ask("cold = −5")["wrong"] == "cold is counted in parts. Ask about a range, as in cold between -5 and -4."
+    found = ask("cold between −5 and −4")
+    assert found["low"] <= 1 <= found["high"]
 
 
 def test_everyday_questions_comparisons_and_a_report_over_http(site):
@@ -170,8 +190,13 @@ def test_a_link_has_half_of_the_digest_and_leads_to_the_page(site):
 
 def test_the_page_shows_questions_in_everyday_words_that_it_can_read():
     """A choice is written without quotes where that is read as this choice, and else there is no such example."""
-    texts = ["net pay=integer,0,160000,32", "way=nominal,by bus or train|by car", "music=nominal,rock and roll|jazz"]
+    texts = [
+        "joined=date,1990-01-01,2026-12-31,90",
+        "net pay=integer,0,160000,32",
+        "way=nominal,by bus or train|by car",
+        "music=nominal,rock and roll|jazz",
+    ]
     odd = ["a<b=real,0,10,8", "x=nominal,<b>|c and d"]
     said = [_everyday(a) for a in as_schema([*texts, *odd]).attributes]
-    assert said == ["net pay > 80k", "way = by bus or train", "music = jazz", '"a<b" > 5', ""]
-    assert str(parse_query(said[1])) == 'way = "by bus or train"'
+    assert said == ["joined > 2008-07-02", "net pay > 80k", "way = by bus or train", "music = jazz", '"a<b" > 5', ""]
+    assert str(parse_query(said[2])) == 'way = "by bus or train"'

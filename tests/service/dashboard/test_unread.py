@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import ahead_ldp
+from ahead_ldp.schema.attributes import as_schema
 from ahead_ldp.service.dashboard import found
 from ahead_ldp.service.dashboard.analyses import margins_of
-from ahead_ldp.service.dashboard.unread import unread, unread_part
+from ahead_ldp.service.dashboard.unread import pointed, signed, unread, unread_part
 
 EXAMPLES = ["age > 58", "age in 18..58", "", "town in {North}"]
 
@@ -47,6 +48,33 @@ def test_anything_else_brings_examples(estimate, typed):
     assert shown == (
         "This could not be read as a question. Write it as one of these: age > 58; age in 18..58; town in {North}."
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "between"),
+    [
+        ("cold = -15", "cold between -15 and -14.5"),
+        ("cold = 10", "cold between 9.5 and 10"),  # the last part has its end in it
+        ("cold between -15 and -15.0", "cold between -15 and -14.5"),
+        ("cold = 3 or cold > 5", "cold between 3 and 3.5"),
+        ("age = 40 and pay = 52k", "pay between 50000 and 55000"),
+        ("cold > -15", ""),
+        ("cold between -15 and -14.9", ""),
+        ("age = 40", ""),
+        ("town = North", ""),
+    ],
+)
+def test_one_number_of_a_range_of_reals_has_no_share(typed, between):
+    schema = as_schema(["cold=real,-40,10,100", "age=integer,18,99", "town=nominal,North|West", "pay=real,0,200000,40"])
+    said = pointed(typed, schema)
+    assert bool(said) == bool(between)
+    assert said.endswith(f"Ask about a range, as in {between}." if between else "")
+
+
+def test_the_minus_sign_of_our_own_tables_is_read():
+    schema = as_schema(["cold=real,-40,10,100", "change=nominal,below −5|above"])
+    assert signed("cold > −15 vs cold < − .5", schema.attributes[:1]) == "cold > -15 vs cold < - .5"
+    assert signed("change = below −5", schema.attributes) == "change = below −5"  # a choice of this name
 
 
 BY = {"by": "town", "bins": "", "what": "mean", "of": "age", "query": "", "first": "", "second": ""}

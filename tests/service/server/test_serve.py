@@ -195,6 +195,9 @@ def test_a_campaign_is_known_by_its_name_and_by_the_beginning_of_its_digest(serv
     for made in names:
         assert made["name"] in listed
         assert made["campaign"] in listed
+    assert main(["campaign", "progress", first["name"]]) == 0
+    said = capsys.readouterr().out
+    assert said == f"draft: nobody is asked yet; next: ahead campaign open {first['name']}\n"  # no table without rows
     for word in (first["name"], first["campaign"][:6], first["campaign"]):
         assert main(["campaign", "progress", word, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["state"] == "draft"

@@ -16,10 +16,12 @@ from starlette.responses import Response
 
 from ahead_ldp.estimates.analysis.describing import has_total
 from ahead_ldp.estimates.estimate import Estimate
+from ahead_ldp.schema.queries import parse_query
 from ahead_ldp.service.campaigns import analyses
 from ahead_ldp.service.campaigns.entries import Unclear
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import files, found
+from ahead_ldp.service.dashboard.axes import short
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.dashboard.unread import unread_part
 from ahead_ldp.service.server.headers import INERT_POLICY
@@ -28,6 +30,7 @@ from ahead_ldp.service.server.sessions import Visitor
 from ahead_ldp.service.store.rows import CampaignState, WaveState
 
 _MOST_KEPT = 64  # parts of one estimate
+_MOST_CHOICES = 64  # groups whose names a field suggests
 _MOST_LETTERS = 10_000  # of a list of margins
 _MOST_WEIGHED, _MOST_REPORTED = 16, 64  # queries, as the routes take them
 _OWN = {"level": 0.95, "intervals": "strict"}
@@ -66,7 +69,8 @@ class AnalysisPages:
         if estimate is not None and since:
             before = analyses.closed_estimate(self._service, since)
             names = estimate.since(before).shared
-        shown = {"asked": request.query_params, "shared": names, "others": self._others(request), "since": since}
+        others = [other for other in self._others(request) if other["shared"]]
+        shown = {"asked": request.query_params, "shared": names, "others": others, "since": since}
         return self._page(request, visitor, "change", estimate, **shown)
 
     def change_of(self, request: Request, visitor: Visitor) -> Response:
@@ -85,7 +89,12 @@ class AnalysisPages:
 
     def groups(self, request: Request, visitor: Visitor) -> Response:
         """A number in every group of people."""
-        return self._page(request, visitor, "groups", self._estimate(request), asked=request.query_params)
+        estimate, asked = self._estimate(request), request.query_params
+        listed = [] if estimate is None else [a for a in estimate.schema.attributes if a.labels]
+        chosen = asked.get("by") or (listed[0].name if listed else "")  # as the form begins
+        by = [a for a in listed if a.name == chosen]
+        choices = list(by[0].labels)[:_MOST_CHOICES] if by else []
+        return self._page(request, visitor, "groups", estimate, asked=asked, choices=choices)
 
     def groups_of(self, request: Request, visitor: Visitor) -> Response:
         """What was asked of the groups."""
@@ -136,11 +145,21 @@ class AnalysisPages:
         asked, rounds = request.query_params, analyses.named_rounds(self._service, self._rounds(request))
         query, smooth = asked.get("query", "").strip(), "smooth" in asked
         key = ("rounds", *map(_told, rounds.values()), query, smooth)
-        return self._part(request, visitor, key, lambda _: found.rounds(rounds, query, smooth))
+
+        def made(_: Estimate) -> Part:
+            """The part; in words if some of the campaigns have no such question."""
+            for name in parse_query(query).conditions:
+                without = [title for title, estimate in rounds.items() if name not in estimate.schema.names]
+                if 0 < len(without) < len(rounds):
+                    raise ValueError(f"Not asked about “{short(name, 40)}”: {'; '.join(without)}.")
+            return found.rounds(rounds, query, smooth)
+
+        return self._part(request, visitor, key, made)
 
     def report(self, request: Request, visitor: Visitor) -> Response:
         """The form for a page to send."""
-        return self._page(request, visitor, "report", self._estimate(request), others=self._others(request))
+        others = [other for other in self._others(request) if other["shared"]]
+        return self._page(request, visitor, "report", self._estimate(request), others=others)
 
     def report_page(self, request: Request, visitor: Visitor) -> Response:
         """The page itself: to look at, or as a file of this form."""
@@ -180,6 +199,7 @@ class AnalysisPages:
             "campaign": campaign,
             "base": f"/campaigns/{campaign}",
             "page": page,
+            "state": self._service.state(campaign)["state"],
             "ready": estimate is not None,  # unless the page can do without
             "names": [a.name for a in listed],
             "said": analyses.headings(self._service, campaign),
@@ -217,7 +237,7 @@ class AnalysisPages:
         return self._service.directory.terms(request.path_params["campaign"]).campaign.wording
 
     def _others(self, request: Request) -> list[dict[str, Any]]:
-        """Other campaigns that have results, the latest first."""
+        """Other campaigns that have results, the latest first, and whether they have a question of this one."""
         own, store = request.path_params["campaign"], self._service.store
         rows = [row for row in store.campaigns() if row.digest != own and row.state is not CampaignState.VOID]
 
@@ -225,9 +245,19 @@ class AnalysisPages:
             """The title of a campaign."""
             return str(self._service.directory.terms(campaign).campaign.record["title"])
 
+        def names(campaign: str) -> set[tuple[str, str]]:
+            """What is asked, and in which kind of numbers or choices."""
+            return {(a.name, a.kind) for a in self._service.directory.terms(campaign).schema.attributes}
+
+        asked = names(own)
         counted = [row for row in rows if any(wave.state is WaveState.CLOSED for wave in store.waves(row.digest))]
         return [
-            {"digest": row.digest, "title": title(row.digest), "at": row.created_at}
+            {
+                "digest": row.digest,
+                "title": title(row.digest),
+                "at": row.created_at,
+                "shared": not asked.isdisjoint(names(row.digest)),
+            }
             for row in sorted(counted, key=lambda row: -row.created_at)
         ]
 

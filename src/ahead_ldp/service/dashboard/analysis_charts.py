@@ -35,6 +35,7 @@ from ahead_ldp.service.dashboard.summaries import LEVEL
 _ROW = 22
 _NAMES, _NUMBERS = 112, 58  # room for the names of rows at the left, and for their numbers at the right
 _LONGEST = 15  # letters of a name
+_WIDE_NAMES, _LONGEST_WIDE = 166, 23  # both, where a name is longer
 _TICKS = 4
 _MOST_ROWS = 60
 
@@ -80,12 +81,12 @@ def _round_reach(reach: float) -> float:
     return next(step for step in (*steps, 10.0 ** (power + 2)) if step >= reach * (1 - 1e-9))
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
+def _distinct(names: Sequence[str], longest: int = _LONGEST) -> list[str]:
     """Names that fit; where their beginnings are alike, the ends are kept as well."""
-    cut = [short(name, _LONGEST) for name in names]
-    half = (_LONGEST - 1) // 2
+    cut = [short(name, longest) for name in names]
+    half = (longest - 1) // 2
     return [
-        one if cut.count(one) == 1 or len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
+        one if cut.count(one) == 1 or len(name) <= longest else f"{name[:half]}…{name[-half:]}"
         for name, one in zip(names, cut, strict=True)
     ]
 
@@ -104,20 +105,22 @@ def _rows(names: Sequence[str], values: Floats, inner: Interval, outer: Interval
     )
     marks = _round_marks(low, high)
     low, high = min(low, marks[0]), max(high, marks[-1])
-    wide, base = WIDTH - _NAMES - RIGHT - _NUMBERS, TOP + len(names) * _ROW
+    long = any(len(name) > _LONGEST for name in names)
+    room, longest = (_WIDE_NAMES, _LONGEST_WIDE) if long else (_NAMES, _LONGEST)
+    wide, base = WIDTH - room - RIGHT - _NUMBERS, TOP + len(names) * _ROW
 
     def at(number: float) -> float:
         """Where a number stands along the picture."""
-        return _NAMES + wide * (number - low) / (high - low)
+        return room + wide * (number - low) / (high - low)
 
-    parts, cut = list[str](), _distinct(names)
+    parts, cut = list[str](), _distinct(names, longest)
     for mark in marks:
         look = "zero" if mark == 0 and low < 0 else "grid"
         parts.append(f'<line class="{look}" x1="{at(mark):.1f}" x2="{at(mark):.1f}" y1="{TOP}" y2="{base}"/>')
         parts.append(_text(at(mark), base + 14, said(mark), "middle"))
     for i, name in enumerate(cut):
         y = TOP + (i + 0.5) * _ROW
-        parts.append(_text(_NAMES - 8, y + 3, name, "end"))
+        parts.append(_text(room - 8, y + 3, name, "end"))
         for look, (least, most) in (("wide whisker", outer), ("whisker", inner)):
             x1, x2 = at(float(least[i])), at(float(most[i]))
             parts.append(f'<line class="{look}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y}" y2="{y}"/>')

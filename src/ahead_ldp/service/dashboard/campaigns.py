@@ -16,12 +16,15 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import drafts, qr
 from ahead_ldp.service.dashboard.duplicates import form_of
 from ahead_ldp.service.dashboard.rendering import render
-from ahead_ldp.service.dashboard.standing import STATES, rounds_of, standing
+from ahead_ldp.service.dashboard.standing import being_counted, rounds_of, said_of, standing
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
 from ahead_ldp.service.store.rows import JobState
 
 _WAIT_S = 10.0
+_LATE = "the campaign has gone on to another round since this page was loaded. Nothing was changed"
+_ABOUT_ALL = ("open", "void")  # what is done to a campaign, not to one of its rounds
+_NOT_WHILE_COUNTING = ("finish", "extend", "release", "void_wave", "void_group")
 LINKED = 32  # digits of a digest in the link for people: 128 bits
 
 
@@ -37,17 +40,22 @@ class CampaignPages:
         """All campaigns, the latest first."""
         listed = []
         for row in sorted(self._service.store.campaigns(), key=lambda row: -row.created_at):
-            progress = self._service.progress(row.digest)
+            progress = self._progress(row.digest)
             named = {"digest": row.digest, "title": self._record(row.digest)["title"], "at": row.created_at}
             people = self._people(row.digest, progress)
             listed.append({**named, "people": people, **{name: progress[name] for name in ("state", "wave")}})
-            held = progress["held"]
             listed[-1] |= {
                 "notice": progress.get("notice", ""),
-                "said": "on hold" if held else STATES[progress["state"]],
+                "said": said_of(progress),
             }
-            listed[-1] |= {"state": "held"} if held else {}
+            listed[-1] |= {"state": "held"} if progress["held"] else {}
         return render(request, "campaigns.html", visitor, campaigns=listed)
+
+    def _progress(self, campaign: str) -> dict[str, Any]:
+        """The progress, in which a round that is only being counted is not on hold."""
+        progress = self._service.progress(campaign)
+        counting = progress["held"] and being_counted(self._service.store, campaign, progress["wave"])
+        return {**progress, "counting": counting, "held": progress["held"] and not counting}
 
     def _record(self, campaign: str) -> dict[str, Any]:
         return self._service.directory.terms(campaign).campaign.record
@@ -88,7 +96,7 @@ class CampaignPages:
 
     def _shown(self, campaign: str) -> dict[str, Any]:
         terms, state = self._service.directory.terms(campaign), self._service.state(campaign)
-        record, progress = terms.campaign.record, self._service.progress(campaign)
+        record, progress = terms.campaign.record, self._progress(campaign)
         target = record["closing"].get("reports", record["minimum"])
         people = self._people(campaign, progress)
         stands = standing(terms, state, progress, people, self._service.clock(), self._expected_rounds(terms))
@@ -130,7 +138,14 @@ class CampaignPages:
         """Do what the operator confirmed, and show the campaign again."""
         del visitor
         campaign, form, service = request.path_params["campaign"], request.state.form, self._service
-        wave = service.progress(campaign)["wave"]
+        progress = self._progress(campaign)
+        wave = progress["wave"]
+        if form.get("action") not in _ABOUT_ALL and _another_round(form.get("wave", ""), wave):
+            raise Problem("wrong_state", _LATE)
+        if progress["counting"] and form.get("action") == "close":
+            return RedirectResponse(f"/campaigns/{campaign}", 303)  # as wanted: it is closed and being counted
+        if progress["counting"] and form.get("action") in _NOT_WHILE_COUNTING:
+            raise Problem("wrong_state", "the round is being counted: wait a moment")
         actions: dict[str, Callable[[], int | None]] = {  # what is asked for, and the number of its job
             "open": lambda: service.open(campaign),
             "approve": lambda: service.open(campaign),
@@ -150,6 +165,14 @@ class CampaignPages:
             body = json.loads(job.result or b"{}")
             raise Problem("wrong_state", str(body.get("detail", body.get("title", "the job failed"))))
         return RedirectResponse(f"/campaigns/{campaign}", 303)
+
+
+def _another_round(said: str, now: int) -> bool:
+    """Whether somebody confirmed something about a round that is over: in a page that stood open, or by a second click.
+
+    What is sent without a round is about the latest one.
+    """
+    return bool(said) and said != str(now)
 
 
 def _link(request: Request, campaign: str) -> str:

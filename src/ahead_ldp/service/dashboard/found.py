@@ -261,17 +261,37 @@ def groups(estimate: Estimate, asked: Mapping[str, str], words: Words) -> Part:
     bins = int(asked["bins"]) if asked["bins"] else None
     parts = estimate.by(asked["by"], bins)
     made, what = _asked_of_groups(parts, asked)
+    own = [str(name) for name in made.labels[asked["by"]].tolist()]
+    shown = own if _attribute(estimate, asked["by"]).labels else [_as_said(name) for name in own]
+    plain = replace(made, labels={**made.labels, asked["by"]: np.array(shown, object)})
     label = f"{what}, for every group of {asked['by']}, with 95 % intervals"
     found = {
         "lead": f"{what}, by {asked['by']}",
-        "pictures": [{"picture": caterpillar(made, label), "caption": CATERPILLAR}],
-        "tables": [table(made, "The same as a table", [asked["by"]])],
+        "pictures": [{"picture": caterpillar(plain, label), "caption": CATERPILLAR}],
+        "tables": [table(plain, "The same as a table", [asked["by"]])],
         "notes": _notes(made),
     }
     if asked["first"] and asked["second"]:
-        gap = parts.compare(made, asked["first"], asked["second"])
+        ends = [_group(asked[end], own, shown) for end in ("first", "second")]
+        gap = parts.compare(made, *ends)
         found["sentences"] = [f"{asked['second']} less {asked['first']}: {value(gap, 0)} ({between(gap, 0)})."]
     return found
+
+
+def _as_said(name: str) -> str:
+    """A range of numbers or days as people say it, in place of ``[0, 5)`` or ``18..29``."""
+    if found := re.fullmatch(r"\[(.+), (.+)([)\]])", name):
+        return f"{found[1]} to {'below ' if found[3] == ')' else ''}{found[2]}"
+    return name.replace("..", " to ")
+
+
+def _group(typed: str, own: Sequence[str], shown: Sequence[str]) -> str:
+    """The group that somebody named as the page does, or as the library."""
+    if typed in shown:
+        return own[shown.index(typed)]
+    if typed not in own:
+        raise ValueError(f"expected one of the groups {', '.join(shown)}, got {typed!r}")
+    return typed
 
 
 def _asked_of_groups(parts: Any, asked: Mapping[str, str]) -> tuple[Findings, str]:

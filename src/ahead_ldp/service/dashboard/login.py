@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Awaitable, Callable
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -19,6 +20,7 @@ COOKIE = "ahead_session"
 _SECURE = f"__Host-{COOKIE}"  # browsers keep a cookie of this name only if it is secure and of this host alone
 _LARGEST_FORM = 1 << 16
 _MOST_FIELDS = 300
+_LONGEST_PATH = 2_000
 _FOREIGN = "the form was sent from another page, or somebody signed in since: load the page again"
 
 
@@ -35,7 +37,7 @@ def guarded(
         name = request.cookies.get(_name(request))
         visitor = await run_in_threadpool(sessions.visitor_of, service, name)
         if visitor is None:
-            return RedirectResponse("/login", 303)
+            return RedirectResponse(_login_before(request), 303)
         if operator and not visitor.operator:
             raise Problem("forbidden", "whoever signed in here may look at results, and cannot change anything")
         if form:
@@ -51,6 +53,21 @@ def guarded(
         return response
 
     return endpoint
+
+
+def _login_before(request: Request) -> str:
+    """The login, which leads on to what was asked for; after a form to the page that it was on."""
+    asked = re.sub(r"^(/new|/campaigns/[^/]*|/rehearsals/[^/]*)(/.*)?$", r"\1", request.url.path)
+    if request.method == "GET":
+        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    after = own_page(asked)
+    return "/login" if after == "/" else f"/login?{urlencode({'to': after}, safe='/')}"
+
+
+def own_page(asked: str) -> str:
+    """The page to go on to after the login, if it is one of ours for those who signed in; else the campaigns."""
+    known = len(asked) <= _LONGEST_PATH and re.fullmatch(r"/(new|campaigns/|rehearsals/)[\w\-./?&=%+~]*", asked, re.A)
+    return asked if known else "/"
 
 
 def same_origin(request: Request) -> bool:
@@ -92,9 +109,9 @@ def keep(request: Request, response: Response, name: str) -> None:
     response.set_cookie(_name(request), name, max_age=age, httponly=True, samesite="strict", secure=secure)
 
 
-def welcome(request: Request, name: str) -> Response:
-    """To the campaigns, with the cookie set."""
-    response = RedirectResponse("/", 303)
+def welcome(request: Request, name: str, to: str = "/") -> Response:
+    """To the campaigns or another page of ours, with the cookie set."""
+    response = RedirectResponse(own_page(to), 303)
     keep(request, response, name)
     return response
 

@@ -17,7 +17,7 @@ from ahead_ldp.service.campaigns.entries import Unclear
 from ahead_ldp.service.campaigns.problems import KINDS, Problem
 from ahead_ldp.service.dashboard.analyses import AnalysisPages
 from ahead_ldp.service.dashboard.campaigns import CampaignPages
-from ahead_ldp.service.dashboard.login import goodbye, guarded, read_form, same_origin, welcome
+from ahead_ldp.service.dashboard.login import goodbye, guarded, own_page, read_form, same_origin, welcome
 from ahead_ldp.service.dashboard.plans import plan_page
 from ahead_ldp.service.dashboard.rehearsals import RehearsalPages, Stage
 from ahead_ldp.service.dashboard.rendering import HERE, render
@@ -150,14 +150,17 @@ def _whole_digest(service: Service, linked: str) -> str:
 async def _login(request: Request) -> Response:
     """The form for a token, and what it leads to."""
     if request.method == "GET":
-        return render(request, "login.html", wrong="")
+        return render(request, "login.html", wrong="", to=own_page(request.query_params.get("to", "")))
     if not same_origin(request):
         raise Problem("forbidden")
-    token = (await read_form(request)).get("token", "").strip()
+    form = await read_form(request)
+    token, to = form.get("token", "").strip(), own_page(form.get("to", ""))
     name = await run_in_threadpool(sessions.sign_in, request.app.state.service, token)
     if name is None:
-        return render(request, "login.html", status=401, wrong="This token is not known here, or no longer valid.")
-    return welcome(request, name)
+        return render(
+            request, "login.html", status=401, wrong="This token is not known here, or no longer valid.", to=to
+        )
+    return welcome(request, name, to)
 
 
 def _logout(request: Request, visitor: Visitor) -> Response:

@@ -21,12 +21,13 @@ from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.schema.queries import Beyond, Either, Query, parse_query
 from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.analyses import headings, written
+from ahead_ldp.service.campaigns.campaign import Terms
 from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
 from ahead_ldp.service.dashboard import charts, comparisons, files, joint_charts, summaries
 from ahead_ldp.service.dashboard.rendering import render
-from ahead_ldp.service.dashboard.unread import unread
+from ahead_ldp.service.dashboard.unread import pointed, signed, unread
 from ahead_ldp.service.rehearsal.people import Truth
 from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
 from ahead_ldp.service.server.sessions import Visitor
@@ -100,7 +101,7 @@ class ResultPages:
             },
             "stored": "" if session.mechanism.computes else STORED_NOTE,
             "attributes": [self._attribute(campaign, estimate, a) for a in listed[:_SHOWN_AT_ONCE]],
-            "others": [a.name for a in listed[_SHOWN_AT_ONCE:]],
+            "others": [{"name": a.name, "question": _question(terms, a)} for a in listed[_SHOWN_AT_ONCE:]],
             "heat": joint_charts.heat_map(estimate, pair, terms.campaign.wording) if pair else None,
             "has_table": bool(pair) and joint_charts.has_joint_table(pair),
             "table": self._kept(estimate).get((pair[0].name, f"with {pair[1].name}")) if pair else None,
@@ -189,12 +190,14 @@ class ResultPages:
 
     def _attribute(self, campaign: str, estimate: Estimate, a: Attribute) -> dict[str, Any]:
         """What is shown of an attribute. A piece that is not made yet is None: the page asks for it by itself."""
-        kept, words = self._kept(estimate), self._service.directory.terms(campaign).campaign.wording.get(a.name)
+        kept, terms = self._kept(estimate), self._service.directory.terms(campaign)
+        words = terms.campaign.wording.get(a.name)
         return {
             "name": a.name,
-            "question": a.name if words is None else words.question,
+            "question": _question(terms, a),
             "unit": "" if words is None else words.unit,
             "bars": charts.has_bars(a),
+            "moment": {"date": "day", "time": "time", "datetime": "time"}.get(a.kind, ""),
             "example": _example(a),
             "everyday": _everyday(a),
             "pieces": {piece: kept.get((a.name, piece)) for piece in _pieces(a)},
@@ -218,10 +221,16 @@ class ResultPages:
     def _answer(self, campaign: str, form: dict[str, str]) -> dict[str, Any]:
         """Dragged ranges are picked by looking: theirs is the simultaneous interval. Typed ones have both."""
         estimate, drag = self._estimate(campaign), "query" not in form
-        if not drag and (compared := comparisons.sides(form["query"])):
+        listed = estimate.schema.attributes
+        typed = "" if drag else signed(form["query"], listed)
+        compared = None if drag else comparisons.sides(typed)
+        query = dragged(listed, form.get("drag", "")) if drag else typed
+        for asked in compared or (query,):
+            if said := pointed(asked, estimate.schema):
+                return {"wrong": said}
+        if compared:
             return comparisons.compared(estimate, compared, self._truth)
-        query = dragged(estimate.schema.attributes, form.get("drag", "")) if drag else form["query"]
-        answers, count = estimate.ask(query), choices(estimate.schema.attributes, query)
+        answers, count = estimate.ask(query), choices(listed, query)
         own, picked = answers.interval(), None if count is None else answers.interval(summaries.level_among(count))
         low, high = (float(side[0]) for side in (picked if drag and picked else own))
         return {
@@ -274,6 +283,12 @@ class ResultPages:
         return Response(body, media_type=kind, headers=headers)
 
 
+def _question(terms: Terms, a: Attribute) -> str:
+    """The question as people read it; the name of the attribute if it has no words."""
+    words = terms.campaign.wording.get(a.name)
+    return a.name if words is None else words.question
+
+
 def dragged(attributes: Sequence[Attribute], text: str) -> str:
     """The query behind a drag: for each attribute the first and the last code, in the user's units."""
     try:
@@ -317,6 +332,10 @@ def _everyday(a: Attribute) -> str:
     if a.kind == "nominal":
         asked = ((f"{a.name} = {label}", Query({a.name: label})) for label in a.labels)
         return next((said for said, query in asked if _reads(said, query)), "")
+    if a.kind == "date" and a.ordered_size > 1:
+        day = str(np.array(int(borders(a)[a.ordered_size // 2])).astype("datetime64[D]"))
+        plain, query = f"{a.name} > {day}", Query({a.name: (Beyond(day), None)})
+        return plain if _reads(plain, query) else ""
     if a.kind not in ("integer", "real") or a.ordered_size < 4:
         return ""
     middle = int(borders(a)[a.ordered_size // 2])

@@ -22,6 +22,7 @@ from ahead_ldp.service.rehearsal.people import Truth
 LEVEL = 0.95
 _NAMED = 3  # categories in a sentence
 _WANTED = 0.4  # of the people, in the range that is named
+_ROUGH = 0.5  # an interval that is longer says little: the middle, which is known better, then comes first
 _BINS = 24
 
 
@@ -40,7 +41,9 @@ def sentences(
         return _categories(estimate, attribute, names, truth)
     if attribute.ordered_size < 2:
         return [f"Everybody who took part gave the one value of {attribute.name}."]
-    return [*_range(estimate, attribute, unit, wording, truth), *_quantiles(estimate, attribute, unit, truth)]
+    within, rough = _range(estimate, attribute, unit, wording, truth)
+    half, tenths = _quantiles(estimate, attribute, unit, truth)
+    return [*half, *within, *tenths] if rough else [*within, *half, *tenths]
 
 
 def _one(answers: Answers, at: int, level: float) -> str:
@@ -48,8 +51,10 @@ def _one(answers: Answers, at: int, level: float) -> str:
     return about(float(answers.values[at]), float(low[at]), float(high[at]))
 
 
-def _range(estimate: Estimate, a: Attribute, unit: str, wording: Wording | None, truth: Truth | None) -> list[str]:
-    """The narrowest round range that holds about two people in five."""
+def _range(
+    estimate: Estimate, a: Attribute, unit: str, wording: Wording | None, truth: Truth | None
+) -> tuple[list[str], bool]:
+    """The narrowest round range that holds about two people in five, and whether its share is hardly known."""
     ends, _ = round_bins(a, _BINS)
     first = ends.astype(np.float64)
     shares = estimate.answer(slices(estimate.schema, a.name, first[:-1], first[1:]), errors=False).values
@@ -63,10 +68,12 @@ def _range(estimate: Estimate, a: Attribute, unit: str, wording: Wording | None,
     ]
     _, i, j = min(found, default=(0, 0, ends.size - 1))
     workload = slices(estimate.schema, a.name, first[i : i + 1], first[j : j + 1])
-    said = _one(estimate.answer_jointly(workload), 0, level_among((ends.size - 1) * ends.size // 2))
+    answers, level = estimate.answer_jointly(workload), level_among((ends.size - 1) * ends.size // 2)
+    said, (low, high) = _one(answers, 0, level), (float(side[0]) for side in answers.interval(level))
     subject = a.name if wording is None else "the answer"  # the question stands above
     lead = f"For about {said} of the people, {subject} is {text(a, wide[i])} to {end_of(a, float(wide[j]))}{unit}."
-    return [lead, *([] if truth is None else [f"In truth it is {100 * truth.shares(workload)[0]:.1f} % of them."])]
+    true = [] if truth is None else [f"In truth it is {100 * truth.shares(workload)[0]:.1f} % of them."]
+    return [lead, *true], high - low > _ROUGH
 
 
 def end_of(a: Attribute, border: float) -> str:
@@ -76,15 +83,13 @@ def end_of(a: Attribute, border: float) -> str:
     return text(a, min(border - (a.kind != "real"), a.hi))
 
 
-def _quantiles(estimate: Estimate, a: Attribute, unit: str, truth: Truth | None) -> list[str]:
+def _quantiles(estimate: Estimate, a: Attribute, unit: str, truth: Truth | None) -> tuple[list[str], list[str]]:
+    """Where the middle lies, and where the outer tenths begin."""
     said = [f"{value}{unit} ({span})" for value, span in quantile_texts(estimate, a, (0.1, 0.5, 0.9))]
     before, after = ("before", "after") if a.kind in ("date", "time", "datetime") else ("below", "above")
     true = [] if truth is None else [f"In truth half are {before} {truth.quantile_text(a.name, 0.5)}{unit}."]
-    return [
-        f"Half of the people are {before} {said[1]}, and half {after}.",
-        *true,
-        f"One in ten is {before} {said[0]}. One in ten is {after} {said[2]}.",
-    ]
+    half = f"Half of the people are {before} {said[1]}, and half {after}."
+    return [half, *true], [f"One in ten is {before} {said[0]}. One in ten is {after} {said[2]}."]
 
 
 def quantile_texts(estimate: Estimate, a: Attribute, levels: Sequence[float]) -> list[tuple[str, str]]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ahead_ldp.device.codes import Attribute
+from ahead_ldp.device.codes import Attribute, Schema
+from ahead_ldp.schema.units import borders, text
+from ahead_ldp.schema.workloads import Workload
 from ahead_ldp.service.dashboard.axes import short
 
 _MOST_LISTED, _LONGEST, _LONGEST_SAID = 12, 40, 300  # names in a sentence; letters of what was typed, and of a text
@@ -36,6 +38,28 @@ _SAID = [
     (r"expected shares or counts >= 0, .* in the margin of (.*), got ", "Shares of {0} are 0 or more, not all 0."),
     (r"expected shares that sum to 1, .*margin of (.*), got the sum (.*)$", "The shares of {0} sum to {1}."),
 ]  # fmt: skip
+
+
+def signed(typed: str, attributes: Sequence[Attribute]) -> str:
+    """A question in which the minus sign that our tables print is the one that a number is typed with."""
+    if any("−" in label for a in attributes for label in a.labels or ()):
+        return typed
+    return re.sub(r"−(?=\s*[\d.])", "-", typed)
+
+
+def pointed(query: str, schema: Schema) -> str:
+    """What is said of a question about single numbers of a range of reals; nothing about any other question.
+
+    Such a range is counted in parts. One number in it has no width, so its share would be said to be surely 0, also
+    where many people gave just this number.
+    """
+    boxes = Workload.from_queries(schema, [query]).boxes
+    for a, (low, high) in zip(schema.attributes, boxes.transpose(1, 2, 0), strict=True):
+        for code in low[low == high].tolist():
+            edges, at = borders(a), min(int(code), a.ordered_size - 1)
+            first, last = (text(a, float(edge)).replace(",", "") for edge in edges[at : at + 2])
+            return f"{a.name} is counted in parts. Ask about a range, as in {a.name} between {first} and {last}."
+    return ""
 
 
 def unread(error: ValueError, attributes: Sequence[Attribute], examples: Sequence[str]) -> str:

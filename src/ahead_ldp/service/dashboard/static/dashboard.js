@@ -17,6 +17,17 @@ const fillToken = () => {
 fillToken();
 addEventListener("hashchange", fillToken); // the link was pasted where this page stood already: it is not loaded again
 
+// A form is sent once, also by whoever clicks twice. A page that the browser brings back has not been sent.
+const sent = new Map();
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || event.target.getAttribute("method") !== "post") return;
+  const by = event.submitter ?? event.target;
+  const pause = by.formTarget ? 2_000 : 10_000; // what opens beside the page may be asked for again
+  if (performance.now() - (sent.get(by) ?? -Infinity) < pause) event.preventDefault();
+  else sent.set(by, performance.now());
+});
+addEventListener("pageshow", () => sent.clear());
+
 // Progress of the open wave.
 const progress = $("progress");
 if (progress?.dataset.live) {
@@ -27,13 +38,13 @@ if (progress?.dataset.live) {
     const { progress: now, target, standing } = await answer.json();
     const shown = Object.fromEntries([...progress.querySelectorAll("progress")].map((p) => [p.dataset.group, p]));
     const known = now.groups.every((g) => shown[g.group]) && now.groups.length === Object.keys(shown).length;
-    if (!known) return location.reload(); // another round is open
+    if (!known || standing.state !== $("state").textContent) return location.reload(); // there is something else to do now
     $("headline").textContent = standing.headline;
     $("facts").textContent = standing.facts.join(" ");
     $("next").textContent = standing.next;
     for (const g of now.groups) {
       shown[g.group].value = Math.min(g.reports, target);
-      const more = g.state === "open" ? `of ${target.toLocaleString("en")}` : `(${g.state})`;
+      const more = g.state === "open" ? `of ${target.toLocaleString("en")}` : `(${g.state === "void" ? "given up" : g.state})`;
       progress.querySelector(`[data-count="${CSS.escape(g.group)}"]`).textContent = `${g.reports.toLocaleString("en")} ${more}`;
     }
     if ($("reached")) $("reached").textContent = now.groups.filter((g) => g.reports >= target).length;
@@ -69,6 +80,17 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     said.textContent = done ? "Copied." : "Please mark the link and copy it.";
   });
 }
+
+// What stands in the form of a new campaign stays in this tab until the campaign is kept: a reload, the way back,
+// and a visit that ended meanwhile, lose nothing of it.
+const typed = {
+  name: "new-campaign",
+  read: () => JSON.parse(sessionStorage.getItem(typed.name) ?? "null"),
+  keep: (kept) => sessionStorage.setItem(typed.name, JSON.stringify(kept)),
+  drop: () => sessionStorage.removeItem(typed.name),
+};
+if ($("state") && typed.read()?.sent) typed.drop(); // the page of the campaign that was made of it
+document.querySelector('form[action="/logout"]')?.addEventListener("submit", typed.drop);
 
 // A new campaign: questions are added and removed, and the plan follows what stands in the form.
 const form = $("new-campaign");
@@ -130,8 +152,7 @@ if (form) {
     clearTimeout(timer);
     timer = setTimeout(plan, 600);
   };
-  $("add-question").addEventListener("click", () => {
-    const next = 1 + Math.max(...[...form.querySelectorAll(".question")].map((one) => Number(one.dataset.question)), 0);
+  const addQuestion = (next) => {
     const made = $("one-more").content.cloneNode(true);
     for (const element of made.querySelectorAll("*"))
       for (const name of ["id", "name", "for", "aria-describedby"]) {
@@ -141,13 +162,19 @@ if (form) {
     made.querySelector(".question").dataset.question = String(next);
     made.querySelector("legend").textContent = `Question ${next}`;
     $("questions").append(made);
+  };
+  $("add-question").addEventListener("click", () => {
+    const next = 1 + Math.max(...[...form.querySelectorAll(".question")].map((one) => Number(one.dataset.question)), 0);
+    addQuestion(next);
     form.elements[`q${next}_question`].focus();
     settle();
+    keep();
   });
   form.addEventListener("click", (event) => {
     if (!event.target.classList.contains("remove")) return;
     event.target.closest(".question").remove();
     settle();
+    keep();
   });
   form.addEventListener("input", settle);
   form.addEventListener("change", (event) => {
@@ -157,6 +184,35 @@ if (form) {
       if (input.value === input.defaultValue) input.value = "";
     }
   });
+  // After "change" above, which may empty a field.
+  const keep = () => {
+    const { csrf, ...fields } = Object.fromEntries(new FormData(form));
+    typed.keep({ fields, like: location.search, sent: false });
+  };
+  for (const name of ["input", "change"]) form.addEventListener(name, keep);
+  form.addEventListener("click", (event) => event.target.dataset.epsilon && keep());
+  form.addEventListener("submit", (event) => {
+    if (!event.submitter?.formTarget) typed.keep({ ...typed.read(), sent: true });
+  });
+  const restore = ({ fields }) => {
+    const numbers = new Set(Object.keys(fields).flatMap((name) => name.match(/^q(\d+)_/)?.[1] ?? []));
+    for (const one of form.querySelectorAll(".question")) if (!numbers.has(one.dataset.question)) one.remove();
+    for (const n of numbers) if (!form.elements[`q${n}_question`]) addQuestion(Number(n));
+    for (const field of form.querySelectorAll("[name]")) {
+      if (field.name === "csrf") continue;
+      if (field.type === "checkbox") field.checked = field.name in fields;
+      else if (field.name in fields) field.value = fields[field.name];
+    }
+    $("restored").hidden = false;
+  };
+  $("afresh").addEventListener("click", () => {
+    typed.drop();
+    location.assign(location.pathname + location.search);
+  });
+  const before = typed.read();
+  const answered = document.querySelector(".problem"); // the server has sent back what was typed, and what is wrong with it
+  if (before && answered) typed.keep({ ...before, sent: false });
+  else if (before && ["", before.like].includes(location.search)) restore(before);
   settle();
 }
 
