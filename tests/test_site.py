@@ -119,6 +119,7 @@ def repository(tmp_path, text):
         ("docs/page.md#a-page", "../page.md#a-page"),
         ("docs/sub", "../sub/README.md"),
         ("SECURITY.md", "security.md"),
+        ("examples/notebooks/README.md", "../tutorials/notebooks.md"),
         ("deploy/x.toml", "path:../../deploy/x.toml"),
         ("https://example.org/docs/page.md", "https://example.org/docs/page.md"),
         ("#here", "#here"),
