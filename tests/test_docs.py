@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import types
 from collections import Counter
 from contextlib import suppress
@@ -107,6 +108,46 @@ def namespace(tmp_path, monkeypatch):
     for known, before in kept:  # what a page registers is forgotten after it
         known.clear()
         known.update(before)
+
+
+NUMBER = re.compile(r"\d+\.\d+")
+# Pages that show what their blocks print, and the numbers that their text takes from it.
+PRINTED = {
+    "docs/intervals.md": """
+        low, high = finer.ask("pay in 30000..30199").interval()
+        print(f"interval of {100 * low[0]:.1f} to {100 * high[0]:.1f} %")
+        low, high = bars.interval(0.95, simultaneous=True)
+        print(f"it holds {100 * low[top]:.0f} to {100 * high[top]:.0f} %")
+        low, high = bars.interval(0.95)
+        print(f"interval of {100 * low[top]:.0f} to {100 * high[top]:.0f} %")
+        low, high = gap.interval()
+        print(f"interval is {100 * low[0]:.0f} to {100 * high[0]:.0f} %")
+        low, high = finer.ask("pay in 40000..49999", "pay in 20000..29999").interval()
+        print(f"would give {100 * (low[0] - high[1]):.0f} to {100 * (high[0] - low[1]):.0f} %")
+    """,
+}
+
+
+@pytest.mark.parametrize("page", PRINTED)
+def test_what_a_page_shows_is_what_its_blocks_print(page, namespace, capsys):
+    """Words are equal; the last digits may be those of another processor."""
+    text = (docs.ROOT / page).read_text("utf-8")
+    shown, printed = [], []
+    for block in docs.blocks(text):
+        if block.info == "python":
+            exec(block.text, namespace.__dict__)
+            printed.append(capsys.readouterr().out)
+        elif block.info == "text":
+            shown.append((block.text, printed[-1]))
+    assert len(shown) == 2
+    for on_page, output in shown:
+        assert NUMBER.sub("#", on_page).split() == NUMBER.sub("#", output).split()
+        assert [float(n) for n in NUMBER.findall(on_page)] == pytest.approx(
+            [float(n) for n in NUMBER.findall(output)], abs=0.1
+        )
+    exec(textwrap.dedent(PRINTED[page]), namespace.__dict__)
+    missing = [line for line in capsys.readouterr().out.splitlines() if line not in " ".join(text.split())]
+    assert missing == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

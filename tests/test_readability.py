@@ -1,4 +1,4 @@
-"""Tutorials and how-to guides are plain English: Flesch's reading ease, and no long sentence."""
+"""Tutorials and how-to guides are plain English: Flesch's reading ease, and no long sentence. So are methods' pages."""
 
 from statistics import median
 
@@ -7,6 +7,7 @@ import pytest
 from tools import docs, readability
 
 PAGES = readability.taught()
+METHODS = sorted((docs.ROOT / "docs" / "methods").rglob("*.md"))
 MOST_WORDS = 35
 
 
@@ -19,6 +20,12 @@ def test_no_page_is_hard_and_no_sentence_long(page):
     measured = readability.reading(page.read_text("utf-8"))
     assert measured.ease >= 40
     long = [s for s in measured.sentences if len(readability.words(s)) > MOST_WORDS]
+    assert long == []
+
+
+@pytest.mark.parametrize("page", METHODS, ids=name)
+def test_the_page_of_a_method_has_no_long_sentence(page):
+    long = [s for s in readability.reading(page.read_text("utf-8")).sentences if len(readability.words(s)) > MOST_WORDS]
     assert long == []
 
 

@@ -94,6 +94,14 @@ def test_every_reason_of_a_refusal_is_explained():
     assert {f"| `{reason.value}` |" for reason in Reason} <= set(re.findall(r"^\| `\w+` \|", page, re.MULTILINE))
 
 
+@pytest.mark.parametrize("section", ["guides", "project"])
+def test_the_search_knows_which_pages_teach_and_which_are_about_the_project(section):
+    scorer = (DOCS / "_static" / "scorer.js").read_text("utf-8")
+    listed = re.search(rf"  {section}: \[(.*?)\]", scorer, re.DOTALL)[1]
+    alone = {page for page in children(DOCS / section / "index.md") if "/" not in page}
+    assert set(re.findall(r'"([^"]+)"', listed)) == alone
+
+
 # Links out of docs/, and docstrings, on their way to Sphinx.
 
 
@@ -111,6 +119,7 @@ def repository(tmp_path, text):
         ("docs/page.md#a-page", "../page.md#a-page"),
         ("docs/sub", "../sub/README.md"),
         ("SECURITY.md", "security.md"),
+        ("examples/notebooks/README.md", "../tutorials/notebooks.md"),
         ("deploy/x.toml", "path:../../deploy/x.toml"),
         ("https://example.org/docs/page.md", "https://example.org/docs/page.md"),
         ("#here", "#here"),

@@ -141,6 +141,30 @@ def test_the_search_finds_pages(visit):
     page.locator("#search-results li a").nth(2).wait_for()  # they come one by one
 
 
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("GDPR", "Data retention"),
+        ("delete", "Data retention"),
+        ("erase", "Data retention"),
+        ("anonymous", "What local differential privacy promises"),
+        ("phone", "In the browser"),
+        ("confidence interval", "How to read an interval"),
+        ("median", "Beyond shares"),
+        ("small groups", "Beyond shares"),
+        ("epsilon", "Choose epsilon"),
+        ("Docker", "Deploy"),
+        ("Excel", "Compare methods"),
+    ],
+)
+def test_the_search_leads_newcomers_to_pages_for_them(visit, words, page):
+    opened = visit("search")
+    opened.goto(f"{opened.url}?q={words.replace(' ', '+')}")
+    opened.locator(".search-summary", has_text="finished").wait_for()
+    found = opened.locator("#search-results ul.search > li > a")
+    assert page in [found.nth(i).inner_text() for i in range(min(3, found.count()))]
+
+
 def test_the_tree_grows_in_the_picture_and_rests_where_motion_is_not_wanted(visit):
     page = visit("explanation/ahead")
     source = page.locator("img[src*='tree-grows']").first.get_attribute("src")

@@ -19,7 +19,7 @@ from tools import docs
 
 SITE = docs.ROOT / "build" / "site"
 MOST_BYTES = 15_000_000
-# Pages at the top of the repository, and the page of the site that shows each.
+# Pages outside of docs/, most of them at the top of the repository, and the page of the site that shows each.
 TOP = {
     "CHANGELOG.md": "project/changelog.md",
     "CODE_OF_CONDUCT.md": "project/conduct.md",
@@ -27,6 +27,9 @@ TOP = {
     "README.md": "index.md",
     "RELEASING.md": "project/releasing.md",
     "SECURITY.md": "project/security.md",
+    "examples/embed/README.md": "guides/embed.md",
+    "examples/notebooks/README.md": "tutorials/notebooks.md",
+    "tests/vectors/README.md": "reference/vectors.md",
 }
 # Pages that stand elsewhere than in an earlier version: a link to the old address still leads to them.
 MOVED = {"own-method.html": "tutorials/own-method.html"}

@@ -53,6 +53,8 @@ def files(tmp_path, monkeypatch):
     Path("queries.csv").write_text("0,3\n4,7\n")
     Path("outside.csv").write_text("lo,hi\n0,3\n4,8\n")
     Path("text.csv").write_text("lo,hi\n0,three\n")
+    Path("gaps.csv").write_text("pay,age\n5,1\n,2\n")
+    Path("thousands.csv").write_text('pay\n"52,000"\n"31,000"\n')
     Path("schema.toml").write_text('[[attribute]]\nname = "pay"\nkind = "real"\nlo = 0\nhi = 80\nbuckets = 8\n')
     Path("bad.npy").write_bytes(b"no array")
     return tmp_path
@@ -116,6 +118,14 @@ BAD = {
     "evaluate: column twice": (
         [*EVALUATE, "--data", "people.csv", "--columns", "pay,pay", "--buckets", "8"],
         "pay,pay",
+    ),
+    "evaluate: a value missing": (
+        [*EVALUATE, "--data", "gaps.csv", "--attribute", "pay=real,0,80,8"],
+        "pay: 1 value missing, which its declaration refuses; declare missing=cell, which gives them a cell",
+    ),
+    "evaluate: numbers as people write them": (
+        [*EVALUATE, "--data", "thousands.csv", "--attribute", "pay=real,0,80000,8"],
+        "pay: 2 values not of kind real; convert the column",
     ),
     "evaluate: words": ([*EVALUATE, "--data", "people.csv", "--columns", "name", "--buckets", "8"], "column name"),
     "evaluate: bad epsilon in a list": (

@@ -1,8 +1,11 @@
 """Spark: the same tallies as the local engine and as counting by hand, whatever happens to tasks and partitions."""
 
+import json
 import os
+import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +23,14 @@ from ahead_ldp.engines.spark_holding import answer_frame, read_frame
 from ahead_ldp.engines.spark_rows import count_frame
 from ahead_ldp.engines.spark_session import spark_map
 from ahead_ldp.mechanisms.ahead.ahead import AHEAD
+from ahead_ldp.mechanisms.ahead.flat import Flat
 from ahead_ldp.research.experiments import journal
 from ahead_ldp.research.experiments.measuring import run_cell
 from ahead_ldp.research.experiments.plan import Cell, Data
 from ahead_ldp.research.experiments.running import run_cells_on_spark
 from ahead_ldp.schema.attributes import as_schema
 from tests.engines.examples import SIZES, as_reports, asked_of, by_digest, naive_tally, some_reports, write
+from tools import docs
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -347,3 +352,23 @@ def test_a_plan_of_experiments_gives_the_same_outcomes_on_spark(engine, tmp_path
     before = path.read_bytes()
     run_cells_on_spark(cells, path, 2, session=engine.session)  # nothing is left to do
     assert path.read_bytes() == before
+
+
+def test_the_command_runs_under_spark_submit_as_the_page_says(engine, tmp_path):
+    """spark-submit takes a program whose name ends in .py, and not the command itself."""
+    page = (docs.ROOT / "docs" / "spark.md").read_text("utf-8")
+    (program,) = [block.text for block in docs.blocks(page) if "SystemExit" in block.text]
+    assert page.count("spark-submit --") == page.count("submit.py advance") == 2
+    (tmp_path / "submit.py").write_text(program)
+    people = tmp_path / "people.csv"
+    people.write_text("person,age\n" + "".join(f"p{i},{i % 4}\n" for i in range(60)))
+    root = tmp_path / "survey"
+    start_campaign(Flat(epsilon=1.0), as_schema("age=codes,4"), root)
+    assert main(["perturb", str(root), "--data", str(people), "--row-key", "person"]) == 0
+    submit = Path(sys.executable).parent / "spark-submit"
+    words = [str(submit), "--master", "local[1]", "submit.py", "tally", str(root), "--engine", "spark", "--json"]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_GATEWAY")}
+    env = {**kept, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout[done.stdout.index("{\n") :])["reports"] == 60

@@ -57,6 +57,37 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch):
         spark_session()
 
 
+@pytest.mark.parametrize(
+    ("master", "says"),
+    [
+        (
+            "spark://127.0.0.1:7999",
+            "a Spark master at AHEAD_SPARK_MASTER=spark://127.0.0.1:7999 that answers, got java.lang.IllegalState",
+        ),
+        (None, "expected Spark to start, got java.lang.IllegalState"),
+    ],
+)
+def test_a_spark_that_does_not_start_is_one_line(monkeypatch, master, says):
+    """A master that is not there was a Python trace with a Java trace in it, of 200 lines."""
+    from pyspark.sql import SparkSession
+
+    def fail(builder):
+        raise RuntimeError("An error occurred\n: java.lang.IllegalStateException: a stopped SparkContext\n at x")
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", classmethod(lambda cls: None))
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", fail)
+    monkeypatch.setattr("ahead_ldp.engines.spark_session.check_java", lambda: "java")
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.setenv(name, "python")
+    if master is None:
+        monkeypatch.delenv("AHEAD_SPARK_MASTER", raising=False)
+    else:
+        monkeypatch.setenv("AHEAD_SPARK_MASTER", master)
+    with pytest.raises(ValueError, match=says) as error:
+        spark_session()
+    assert len(str(error.value).splitlines()) == 1
+
+
 def test_a_given_session_is_used():
     mine = object()
     assert spark_session(mine) is mine

@@ -241,6 +241,15 @@ BAD_CSV = {
 }
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_table_with_other_marks_than_commas_says_so(tmp_path, mark):
+    """A spreadsheet in a language of decimal commas writes semicolons."""
+    path = csv_file(tmp_path, f"id{mark}pay\n1{mark}5\n")
+    with pytest.raises(ValueError, match=r"expected commas between the columns, got .* save it with commas"):
+        read_columns(path, ["pay"])
+    assert list(read_columns(csv_file(tmp_path, "a;b\n5\n"), ["a;b"])) == ["a;b"]
+
+
 @pytest.mark.parametrize("text, message", BAD_CSV.values(), ids=BAD_CSV)
 def test_bad_csv_is_one_value_error(tmp_path, text, message):
     with pytest.raises(ValueError) as caught:

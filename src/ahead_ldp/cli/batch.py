@@ -88,7 +88,7 @@ def start(
 def perturb(
     directory: Campaign,
     data: Annotated[str, option("--data", "TABLE", "A .parquet or .csv file, or a folder.")] = "",
-    row_key: Annotated[str, option("--row-key", "COLUMN", "A stable name of each row, which nobody else has.")] = "",
+    row_key: Annotated[str, option("--row-key", "COLUMN", "Tells the rows apart, and never changes.")] = "",
     columns: Annotated[Text, option("--columns", "A,B", "Columns in the order of the attributes.")] = None,
     job: Annotated[File, option("--job", "DIR", "Where key and ledger are kept; left out, beside the table.")] = None,
     out: Annotated[Text, option("--out", "DIR", "Folder for the reports; left out, the campaign's.")] = None,

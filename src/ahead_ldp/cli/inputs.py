@@ -18,6 +18,7 @@ from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import epsilon_text, new_epsilon
 from ahead_ldp.engines import archive, campaigns, layout
 from ahead_ldp.engines import runs as stored
+from ahead_ldp.engines.api import codes_of
 from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.mechanisms import Reading, UnknownVersion
@@ -25,7 +26,6 @@ from ahead_ldp.protocol.session import ReplayMismatch
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.attributes import as_schema, load_schema, real
 from ahead_ldp.schema.attributes import codes as coded
-from ahead_ldp.schema.coding import encode
 from ahead_ldp.schema.columns import Columns, declared_columns, read_columns
 from ahead_ldp.schema.workloads import Workload
 
@@ -41,7 +41,7 @@ class Records:
     @property
     def codes(self) -> Ints:
         """One row of codes per person."""
-        return encode(self.schema, self.columns)
+        return codes_of(self.schema, self.columns, clips=False)
 
 
 @contextmanager

@@ -89,7 +89,7 @@ def _people(data: Any, schema: Schema, histogram: Any, clip: bool | None = None)
     if histogram is not None:
         return Population.of_histogram(np.asarray(histogram)), {}
     columns, moved = _columns(data, schema, bool(clip))
-    return Population.of_records(_codes(schema, columns, clips=clip is not None), schema.sizes), moved
+    return Population.of_records(codes_of(schema, columns, clips=clip is not None), schema.sizes), moved
 
 
 def collect(
@@ -131,7 +131,7 @@ def _columns(data: Any, schema: Schema, clip: bool) -> tuple[Columns, dict[str, 
     return columns, moved
 
 
-def _codes(schema: Schema, columns: Columns, clips: bool) -> Ints:
+def codes_of(schema: Schema, columns: Columns, clips: bool) -> Ints:
     """Codes of columns; a refusal says what can be done, ``clip`` included where the caller has it."""
     try:
         return encode(schema, columns)
@@ -151,7 +151,7 @@ class People(Sequence[Person]):
     @classmethod
     def of(cls, columns: dict[str, NDArray[Any]], schema: Schema, clips: bool = False) -> People:
         """Rows of columns that the schema can code; what it refuses is named before anybody is asked (`_codes`)."""
-        n = len(_codes(schema, columns, clips))
+        n = len(codes_of(schema, columns, clips))
         if not n:
             raise ValueError("expected a population of at least one person, got none")
         return cls({a.name: _plain(a, columns[a.name]) for a in schema.attributes}, n)

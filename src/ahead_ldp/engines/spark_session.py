@@ -17,7 +17,7 @@ LEAST_JAVA = 17
 _EXTRA = "pip install 'ahead-ldp[batch,spark]'"
 _JAVA = (
     f"expected Java {LEAST_JAVA} or newer for Spark, {{}}: install it (Debian and Ubuntu: apt install "
-    "openjdk-17-jre-headless) or set JAVA_HOME, or use --engine local"
+    "openjdk-17-jre-headless, or openjdk-21-jre-headless) or set JAVA_HOME, or use --engine local"
 )
 
 
@@ -46,9 +46,18 @@ def spark_session(session: Any = None) -> Any:
             for key in ("spark.driver.host", "spark.driver.bindAddress"):
                 builder = builder.config(key, "127.0.0.1")
             builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-    started = builder.getOrCreate()
+    try:
+        started = builder.getOrCreate()
+    except Exception as error:
+        raise ValueError(_no_session(os.environ.get("AHEAD_SPARK_MASTER"), error)) from error
     started.sparkContext.setLogLevel("ERROR")
     return started
+
+
+def _no_session(master: str | None, error: Exception) -> str:
+    if master is None:
+        return f"expected Spark to start, got {java_error(error)}"
+    return f"expected a Spark master at AHEAD_SPARK_MASTER={master} that answers, got {java_error(error)}"
 
 
 def check_java() -> str:
@@ -66,9 +75,10 @@ def check_java() -> str:
 
 def java_error(error: Exception) -> str:
     """The first telling line of an error that Spark raised."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip(" \t:") for line in str(error).splitlines() if line.strip(" \t:")]
     telling = [line for line in lines if "Caused by" in line or "Error" in line]
-    return (telling or lines or [type(error).__name__])[0][:300]
+    thrown = [line for line in lines if "Exception" in line]
+    return (telling or thrown or lines or [type(error).__name__])[0][:300]
 
 
 def spark_map(function: Callable[[A], B], items: Sequence[A], session: Any = None) -> list[B]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from os import PathLike, fspath
@@ -243,6 +244,8 @@ def _read_csv(lines: Iterator[str], columns: Sequence[str] | None) -> tuple[list
     header = next(rows, None)
     if not header:
         raise csv.Error("no header line")
+    if len(header) == 1 and header[0] not in (columns or header) and (mark := re.search("[;\t]", header[0])):
+        raise csv.Error(f"expected commas between the columns, got {mark[0]!r}; save it with commas, numbers like 0.5")
     wanted = _chosen(header, columns)
     places = [header.index(name) for name in wanted]
     blocks: list[list[NDArray[Any]]] = [[np.empty(0, dtype="U1")] for _ in places]
