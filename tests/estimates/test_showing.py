@@ -26,6 +26,10 @@ ANSWERS = ESTIMATE.ask("age > 10", ("age", 3, 5), {"town": ["C"]})
 SPREAD = {"uniform": 1e-5, "zipf": 2e-5}
 LATER = simulate({"age": AGES // 2, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", random_state=5)
 CHANGE = LATER.since(ESTIMATE)
+PAIR = simulate(
+    {"age": AGES % 8, "visits": AGES // 8}, ["age=integer,0,7", "visits=integer,0,3"],
+    epsilon=2, method="flat", random_state=6,
+)  # fmt: skip
 FORECAST = Forecast(Case(SCHEMA, 1000, 1.0), "flat", SPREAD, {"uniform": 0.02, "zipf": 0.03})
 SHOWN = {
     "estimate": ESTIMATE,
@@ -127,6 +131,49 @@ def test_results_pickle_and_compare(name):
     if name in ("answers", "quantiles"):
         first, second = (x.interval(simultaneous=True) for x in (shown, pickle.loads(pickle.dumps(shown))))
         np.testing.assert_array_equal(first, second)
+
+
+FINDINGS = {
+    "standard deviation": lambda: ESTIMATE.std("age"),
+    "below a line": lambda: ESTIMATE.below("age", 5),
+    "above a line": lambda: ESTIMATE.above("age", 5),
+    "below a part of the median": lambda: ESTIMATE.below_median("age"),
+    "Gini": lambda: ESTIMATE.gini("age"),
+    "Lorenz curve": lambda: ESTIMATE.lorenz("age", [0.5]),
+    "top share": lambda: ESTIMATE.top_share("age", [0.1]),
+    "correlation": lambda: PAIR.correlation("age", "visits"),
+    "mutual information": lambda: PAIR.mutual_information("age", "visits"),
+    "share in groups": lambda: ESTIMATE.by("town").share("age > 10"),
+    "mean in groups": lambda: ESTIMATE.by("town").mean("age"),
+    "quantiles in groups": lambda: ESTIMATE.by("town").quantiles("age"),
+    "one group less another": lambda: compared(),
+    "change of a mean": lambda: CHANGE.mean("age"),
+    "change of quantiles": lambda: CHANGE.quantiles("age", [0.5]),
+    "weighted": lambda: ESTIMATE.calibrated({"town": {"A & <B>": 0.3, "C": 0.7}}).ask("age > 10"),
+    "trend": lambda: Series({"spring": ESTIMATE, "autumn": LATER}).trend("age > 10"),
+}
+
+
+def compared():
+    groups = ESTIMATE.by("town")
+    return groups.compare(groups.mean("age"), "C", "A & <B>")
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_findings_of_every_kind_pickle_and_compare(name):
+    findings = FINDINGS[name]()
+    for again in (pickle.loads(pickle.dumps(findings)), copy.deepcopy(findings)):
+        assert again == findings
+        assert hash(again) == hash(findings)
+        np.testing.assert_array_equal(again.interval(), findings.interval())
+        assert again.table() == findings.table()
+    assert findings != "something else"
+
+
+def test_different_findings_are_not_equal():
+    every = [make() for make in FINDINGS.values()]
+    assert sum(a == b for a in every for b in every) == len(every)
+    assert ESTIMATE.std("age") == ESTIMATE.std("age") != LATER.std("age")
 
 
 def test_different_results_are_not_equal():

@@ -135,7 +135,7 @@ class Difference:
         of = " in ".join(filter(None, ["mean", unit(a)]))
         limits = float(-reach), float(reach)
         return self._finding(
-            a.name, of, np.array([value]), [lambda level: self._mean_ends(lines, level)], self._apart(errors), limits
+            a.name, of, np.array([value]), [partial(self._mean_ends, lines)], self._apart(errors), limits
         )
 
     def quantiles(self, attribute: str | None = None, levels: ArrayLike = (0.25, 0.5, 0.75)) -> Findings:
@@ -150,16 +150,9 @@ class Difference:
         numbers = np.stack([part._numbers(wanted) for part in parts])
         said = numbers if a.kind == "real" else np.stack([_whole(x, y) for x, y in zip((a, b), numbers, strict=True)])
         lines = self._lines(a.name)
-
-        def ends(level: float, p: float) -> tuple[float, float]:
-            """The interval of one difference."""
-            each = float(np.sqrt(level))  # Q14
-            (low, high), (least, most) = (line.quantile_ends(p, each) for line in lines)
-            return (0.0, 0.0) if self.same else (least - high, most - low)
-
         errors = [self._quantile_errors(part, line) for part, line in zip(parts, lines, strict=True)]
         reach = float(max(a.hi, b.hi) - min(a.lo, b.lo))
-        each = Each([partial(ends, p=p) for p in wanted.tolist()])
+        each = Each([partial(self._quantile_ends, lines, p) for p in wanted.tolist()])
         return Findings(
             {"level": wanted}, said[1] - said[0], each, self._apart(errors), assumed(self._both), (-reach, reach),
             middle=None if a.kind == "real" else numbers[1] - numbers[0], remarks=self._notes(),
@@ -257,6 +250,13 @@ class Difference:
         bounds = added(after.evidence.both([after.numbers(*after.codes)]), before.evidence.both([lost]))
         upper, lower = bounds.at(pointwise_quantile(level))
         return -float(lower), float(upper)
+
+    def _quantile_ends(self, lines: Sequence[Line], p: float, level: float) -> tuple[float, float]:
+        if self.same:
+            return 0.0, 0.0
+        each = float(np.sqrt(level))  # Q14
+        (low, high), (least, most) = (line.quantile_ends(p, each) for line in lines)
+        return least - high, most - low
 
     def _answers(self, workloads: Sequence[Workload], labels: dict[str, NDArray[Any]]) -> Answers:
         before, after = (e.answer(w) for e, w in zip(self._both, workloads, strict=True))
