@@ -79,6 +79,35 @@ def test_buckets_may_differ(both):
     assert change.histogram("x", bins=[0, 16, 32, 63]).labels["x"].tolist() == ["0..15", "16..31", "32..63"]
 
 
+def test_ranges_that_were_declared_anew_share_few_borders():
+    """From -3..70 to -5..80: no border inside both; a curve at none of its points would see nothing."""
+    first = estimate(people(1) / 1.0, 11, 4.0, "x=real,-3,70,64")
+    same, moved = (estimate(people(2, part) / 1.0, 12, 4.0, "x=real,-5,80,64") for part in (0.0, 0.1))
+    change = ahead_ldp.difference(first, moved, sampled=False)
+    curve, bins = change.cdf("x", 12), change.histogram("x", 6)
+    assert len(curve) >= 8
+    truth = [np.mean(people(2, 0.1) <= x) - np.mean(people(1) <= x) for x in curve.labels["x"]]
+    low, high = curve.interval(0.999, simultaneous=True)
+    assert (low <= truth).all()
+    assert (truth <= high).all()
+    assert 4 <= len(bins) <= 6  # a heap may end two of them
+    assert bins.labels["x"][0].startswith("[-3, ")
+    assert bins.labels["x"][-1].endswith(", 70]")
+    assert ahead_ldp.difference(first, moved).test("x").rejected
+    assert not ahead_ldp.difference(first, same).test("x").rejected
+
+
+def test_one_border_of_both_is_not_enough():
+    """From 16..90 to 18..99, in ten buckets each: only 82 ends a bucket in both."""
+    rng = np.random.default_rng(5)
+    ages = [np.clip(rng.normal(45, 12, 20_000), low, high).astype(int) for low, high in ((16, 90), (18, 99))]
+    schemas = ["x=integer,16,90,10", "x=integer,18,99,10"]
+    change = ahead_ldp.difference(*map(estimate, ages, (1, 2), (2.0, 2.0), schemas))
+    assert {33, 41, 49, 58} <= set(change.cdf("x").labels["x"].tolist())
+    assert change.histogram("x").labels["x"].tolist()[0] == "18..33"  # few are below 25
+    assert change.histogram("x", bins=1).labels["x"].tolist() == ["18..90"]
+
+
 def test_every_code_is_a_bin_where_there_are_few():
     """A scale from 1 to 5, as surveys have it: borders that both have are the ends of bins, the outer ones included."""
     rng = np.random.default_rng(6)
@@ -166,8 +195,12 @@ def test_what_cannot_be_compared_is_refused(both):
         ahead_ldp.difference(both[0], estimate(people(1) / 1.0, 5, schema="x=real,0,64,16")).mean("x")
     with pytest.raises(ValueError, match="at least one level"):
         ahead_ldp.difference(*both).quantiles("x", [])
-    with pytest.raises(ValueError, match="borders"):
-        ahead_ldp.difference(both[0], estimate(people(1) + 100, 5, schema="x=integer,100,163")).cdf("x")
+    apart = ahead_ldp.difference(both[0], estimate(people(1) + 100, 5, schema="x=integer,100,163"))
+    for ask in (apart.cdf, apart.histogram, apart.test):
+        with pytest.raises(ValueError, match=r"borders of x .* ranges apart: 0\.\.63 and 100\.\.163"):
+            ask("x")
+    with pytest.raises(ValueError, match="inside the ranges of both estimates, got none"):
+        ahead_ldp.difference(both[0], estimate(people(1) + 63, 5, schema="x=integer,63,126")).cdf("x")
 
 
 def test_estimates_that_share_reports_are_refused(both):
