@@ -5,12 +5,15 @@ import pickle
 import subprocess
 import sys
 from functools import partial
+from io import BytesIO
+from itertools import combinations
 
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
+from matplotlib.text import Text
 
 import ahead_ldp
 from ahead_ldp import plot_answers, plot_estimate, plot_tree, simulate
@@ -19,6 +22,7 @@ from ahead_ldp.plots import style
 from ahead_ldp.plots.style import new_figure
 from ahead_ldp.research import targets
 from ahead_ldp.research.figures.tradeoffs import plot_tradeoff
+from ahead_ldp.schema.attributes import as_schema, nominal
 
 COUNTS = np.random.default_rng(1).multinomial(40_000, np.random.default_rng(2).dirichlet(np.full(32, 2.0)))
 SPEC = "pay=integer,0,63999,32"
@@ -53,6 +57,54 @@ def test_density_is_the_histogram_in_the_users_units(tmp_path):
     assert "flat, ε = 2, 40,000 people" in drawn_text(figure)
     for suffix in ("png", "svg", "pdf"):
         figure.savefig(tmp_path / f"picture.{suffix}")
+
+
+OFTEN = ["Never", "Less than once a month", "Once or twice a month", "Once or twice a week", "Every day or almost"]
+LONG = [f"{word}, which somebody wrote as a whole sentence into a survey about many things" for word in OFTEN]
+PAY = ["$0-$10k", "$10k-$20k", "over $20k"]
+
+
+def answered(labels):
+    schema = as_schema([nominal("answer", labels), nominal("pay", PAY)])
+    people = {"answer": np.repeat(labels, 300), "pay": np.tile(PAY, 100 * len(labels))}
+    return [simulate(people, schema, epsilon=2, method="flat", random_state=seed) for seed in (1, 2)]
+
+
+NAMED = {
+    "bars": lambda first, _: first.plot("answer"),
+    "heat map": lambda first, _: first.plot("answer", "pay"),
+    "heat map, the other way": lambda first, _: first.plot("pay", "answer"),
+    "answers": lambda first, _: first.marginal("answer").plot(),
+    "groups": lambda first, _: first.by("answer").share("pay = over $20k").plot(),
+    "changes": lambda first, second: ahead_ldp.plot_difference(second.since(first), "answer"),
+}
+
+
+@pytest.mark.parametrize("labels", [PAY, OFTEN, LONG], ids=["short", "some words", "sentences"])
+@pytest.mark.parametrize("kind", NAMED)
+def test_names_stand_beside_one_another_and_leave_room(kind, labels):
+    """Upright they cover nothing; turned they are parallel. A layout that fails warns, which is an error."""
+    figure = NAMED[kind](*answered(labels))
+    figure.savefig(BytesIO())
+    axes = figure.axes[0]
+    assert axes.get_window_extent().width > 0.35 * figure.bbox.width
+    for axis in (axes.xaxis, axes.yaxis):
+        named = [label for label in axis.get_ticklabels() if label.get_text()[:1].isalpha() or "$" in label.get_text()]
+        boxes = [label.get_window_extent() for label in named]
+        for box in boxes:
+            assert box.x0 >= -1
+            assert box.x1 <= figure.bbox.width + 1
+        if named and not named[0].get_rotation():
+            assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+
+
+def test_a_price_is_no_formula():
+    first, second = answered(PAY)
+    for make in NAMED.values():
+        figure = make(first, second)
+        named = [text for text in figure.findobj(Text) if "$" in text.get_text() and text.get_visible()]
+        assert named
+        assert not any(text.get_parse_math() for text in named)
 
 
 def test_unequal_buckets_are_drawn_by_density():

@@ -11,6 +11,9 @@ import ahead_ldp
 from ahead_ldp.plots.fonts import fonts_for
 from ahead_ldp.plots.printed import Printed
 from tests.plots.pdf import pdf_text
+from tests.service.browser.conftest import chromium
+
+__all__ = ["chromium"]  # a fixture
 
 SCHEMA = ["pay=integer,0,31", "joined=date,2024-01-01,2024-12-30,73", "team=nominal,nord|südost|Łódź"]
 ASKED = {"title": "Löhne <2026>, $50–$100", "by": "team", "headings": {"pay": "Was verdienen Sie? (€)"}}
@@ -71,6 +74,19 @@ def test_numbers_are_those_of_the_estimate(page, estimates):
     assert "pay changed, with 95 % confidence: another share of people is at or below" in page
     assert page.count("<svg ") == 3 + 1 + 2 + 3  # attributes, queries, means in groups, changes
     assert page.count('role="img" aria-label="') == page.count("<svg ")
+
+
+def test_numbers_stand_on_one_line(chromium, estimates):
+    """Also beside a long query: an interval that is broken leaves a sign of percent alone on a line."""
+    asked = "pay >= 20 and joined in 2024-03-01..2024-09-30 and team in {nord, südost}"
+    window = chromium.new_page(viewport={"width": 1000, "height": 800})
+    window.set_content(ahead_ldp.report_page(estimates[0], "pay >= 20", asked, kind="model"))
+    lines = """cells => cells.map(cell => {
+        const text = document.createRange(); text.selectNodeContents(cell)
+        return new Set([...text.getClientRects()].map(box => Math.round(box.top))).size})"""
+    assert set(window.eval_on_selector_all("td", lines)) == {1}
+    assert window.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    window.close()
 
 
 def test_a_note_stands_once(page):
