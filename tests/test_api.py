@@ -70,6 +70,16 @@ def test_a_histogram_stands_for_any_number_of_people():
     assert estimate.ask("pay <= 50").values[0] == pytest.approx(0.5, abs=0.01)
 
 
+def test_a_range_too_long_for_the_default_is_refused_before_memory_is_full():
+    """Without buckets a billion whole numbers are a billion codes: the process was killed, without a word."""
+    for make in (simulate, ahead_ldp.collect):
+        with pytest.raises(ValueError, match=r"1,048,576 codes .* got 1,000,000,001 of pay: declare .* buckets"):
+            make([1, 2, 3], "pay=integer,0,1000000000", epsilon=1)
+    whole = simulate([1, 2, 3] * 1000, "pay=integer,0,2000000", epsilon=1, method="ahead", random_state=1)
+    assert whole.schema.sizes == (2_000_001,)
+    assert simulate([1, 2, 3], "pay=integer,0,1000000000,512", epsilon=1).schema.sizes == (512,)
+
+
 def test_random_state_is_a_seed_or_a_generator():
     first = simulate(PAY, SPEC, epsilon=1, random_state=3).fingerprint()
     assert (first == simulate(PAY, SPEC, epsilon=1, random_state=3).fingerprint()).all()
