@@ -25,7 +25,7 @@ def crowd(raised=0.0):
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("saved")
     for i, raised in enumerate((0.0, 0.15)):
-        ahead_ldp.simulate(crowd(raised), SCHEMA, epsilon=4, random_state=i).save(root / f"{i}.json")
+        ahead_ldp.simulate(crowd(raised), SCHEMA, epsilon=4, seed=i).save(root / f"{i}.json")
     (root / "margins.json").write_text('{"team": {"north": 1, "south": 1}}', "utf-8")
     return root
 

@@ -21,14 +21,14 @@ from ahead_ldp.schema.attributes import as_schema
 AGES = np.random.default_rng(3).integers(0, 32, 4000)
 TOWNS = np.array(["A & <B>", "C"], object)[(AGES > 20).astype(int)]
 SCHEMA = as_schema(["age=integer,0,31", "town=nominal,A & <B>|C"])
-ESTIMATE = simulate({"age": AGES, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", random_state=4)
+ESTIMATE = simulate({"age": AGES, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", seed=4)
 ANSWERS = ESTIMATE.ask("age > 10", ("age", 3, 5), {"town": ["C"]})
 SPREAD = {"uniform": 1e-5, "zipf": 2e-5}
-LATER = simulate({"age": AGES // 2, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", random_state=5)
+LATER = simulate({"age": AGES // 2, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", seed=5)
 CHANGE = LATER.since(ESTIMATE)
 PAIR = simulate(
     {"age": AGES % 8, "visits": AGES // 8}, ["age=integer,0,7", "visits=integer,0,3"],
-    epsilon=2, method="flat", random_state=6,
+    epsilon=2, method="flat", seed=6,
 )  # fmt: skip
 FORECAST = Forecast(Case(SCHEMA, 1000, 1.0), "flat", SPREAD, {"uniform": 0.02, "zipf": 0.03})
 SHOWN = {
@@ -108,7 +108,7 @@ def test_repr_of_findings_has_the_first_numbers():
 
 @pytest.mark.parametrize("method", [m for m in MECHANISMS if m != "lle"])
 def test_estimates_of_every_method_print_pickle_and_compare(method):
-    estimate = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, random_state=1)
+    estimate = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, seed=1)
     people = "0" if method == "uni" else "4,000"  # it asks nobody
     assert repr(estimate) == f"<Estimate of age: {method}, epsilon 2, {people} people>"
     for again in (pickle.loads(pickle.dumps(estimate)), copy.copy(estimate), copy.deepcopy(estimate)):
@@ -116,7 +116,7 @@ def test_estimates_of_every_method_print_pickle_and_compare(method):
         assert hash(again) == hash(estimate)
         assert again.provenance is not None
         assert again.ask("age > 10") == estimate.ask("age > 10")
-    other = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, random_state=2)
+    other = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, seed=2)
     assert (other == estimate) == (method == "uni")
     assert (hash(other) == hash(estimate)) == (method == "uni")
 
@@ -179,7 +179,7 @@ def test_different_findings_are_not_equal():
 def test_different_results_are_not_equal():
     assert ESTIMATE.quantiles("age", [0.5]) != ESTIMATE.quantiles("age", [0.25])
     assert ESTIMATE.ask("age > 11", ("age", 3, 5), {"town": ["C"]}) != ANSWERS
-    other = simulate({"age": AGES[::-1]}, "age=integer,0,31", epsilon=2, method="flat", random_state=4)
+    other = simulate({"age": AGES[::-1]}, "age=integer,0,31", epsilon=2, method="flat", seed=4)
     assert other.mean() != ESTIMATE.mean("age")
 
 
@@ -219,9 +219,9 @@ MAKE = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
 @pytest.mark.parametrize("backend", MAKE)
 def test_frames_are_of_the_library_that_came_in(backend):
     made = MAKE[backend]
-    estimate = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", random_state=4)
+    estimate = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", seed=4)
     answers, expected = estimate.ask("age > 10"), type(made({"age": [1]}))
-    before = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", random_state=5)
+    before = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", seed=5)
     change, groups = estimate.since(before), estimate.by("age", 2)
     results = [answers, estimate.quantiles(), estimate.mean(), estimate, estimate.weighted(["age > 3"], [2])]
     results += [estimate.std(), groups.shares, groups.share("age >= 0"), change.ask("age > 3"), change.mean()]
@@ -257,7 +257,7 @@ def test_an_assumption_about_three_attributes_is_said_of_three_alone():
     people = {name: np.arange(900) % 4 for name in "xyz"}
     for names, said in (("xy", False), ("xyz", True)):
         schema = [f"{name}=codes,4" for name in names]
-        estimate = simulate({n: people[n] for n in names}, schema, epsilon=2, method="fused", random_state=1)
+        estimate = simulate({n: people[n] for n in names}, schema, epsilon=2, method="fused", seed=1)
         text = estimate.ask("x = 1").assumption
         assert text.startswith("neighbouring values have about equal shares")
         assert ("through their pairs alone" in text) == said

@@ -29,7 +29,7 @@ SPEC = "pay=integer,0,63999,32"
 
 
 def estimate(spec=SPEC, counts=COUNTS, **choices):
-    return simulate(histogram=counts, schema=spec, epsilon=2, random_state=1, **choices)
+    return simulate(histogram=counts, schema=spec, epsilon=2, seed=1, **choices)
 
 
 def steps(figure, label):
@@ -67,7 +67,7 @@ PAY = ["$0-$10k", "$10k-$20k", "over $20k"]
 def answered(labels):
     schema = as_schema([nominal("answer", labels), nominal("pay", PAY)])
     people = {"answer": np.repeat(labels, 300), "pay": np.tile(PAY, 100 * len(labels))}
-    return [simulate(people, schema, epsilon=2, method="flat", random_state=seed) for seed in (1, 2)]
+    return [simulate(people, schema, epsilon=2, method="flat", seed=seed) for seed in (1, 2)]
 
 
 NAMED = {
@@ -279,9 +279,9 @@ def drawn():
     """A function for every kind of picture."""
     rng = np.random.default_rng(1)
     ages = np.minimum(rng.geometric(0.3, 3000) - 1, 15)
-    one = ahead_ldp.simulate(ages, "age=codes,16", epsilon=2, method="ahead", random_state=1)
+    one = ahead_ldp.simulate(ages, "age=codes,16", epsilon=2, method="ahead", seed=1)
     two = ahead_ldp.simulate(
-        np.stack([ages, ages // 2], 1), ["a=codes,16", "b=codes,8"], epsilon=2, method="ahead", random_state=1
+        np.stack([ages, ages // 2], 1), ["a=codes,16", "b=codes,8"], epsilon=2, method="ahead", seed=1
     )
     compared = ahead_ldp.compare(ages, "age=codes,16", epsilon=1, methods=["flat", "uni"], repeats=2, queries=5)
     case = targets.Case(one.schema, 1000, 1.0, "flat")
@@ -366,7 +366,7 @@ def test_a_comparison_has_a_row_for_each_method_and_says_the_verdict(drawn):
 def test_categories_that_fell_are_left_of_zero():
     counts = np.array([6000, 3000, 1000])
     before, after = (
-        simulate(histogram=c, schema="team=nominal,a|b|c", epsilon=4, random_state=i)
+        simulate(histogram=c, schema="team=nominal,a|b|c", epsilon=4, seed=i)
         for i, c in enumerate((counts, counts[::-1]))
     )
     ax = ahead_ldp.plot_difference(ahead_ldp.difference(before, after)).axes[0]
@@ -381,7 +381,7 @@ def test_a_caterpillar_plot_of_dates_has_dates_below():
         "when": np.datetime64("2024-03-01") + rng.integers(0, 100, 4000),
         "team": np.array(["a", "b"])[rng.integers(0, 2, 4000)],
     }
-    e = simulate(people, ["when=date,2024-01-01,2024-12-30,73", "team=nominal,a|b"], epsilon=6, random_state=7)
+    e = simulate(people, ["when=date,2024-01-01,2024-12-30,73", "team=nominal,a|b"], epsilon=6, seed=7)
     figure = ahead_ldp.plot_findings(e.by("team").mean("when"), kind="model")
     figure.canvas.draw()
     low, high = figure.axes[0].get_xlim()

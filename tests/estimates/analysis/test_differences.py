@@ -27,7 +27,7 @@ def people(seed, moved=0.0):
 
 
 def estimate(x, seed, epsilon=2.0, schema=LINE):
-    return ahead_ldp.simulate(x, schema, epsilon=epsilon, random_state=seed)
+    return ahead_ldp.simulate(x, schema, epsilon=epsilon, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_who_was_drawn_is_in_the_errors_of_means_and_quantiles():
     """With next to no noise, the model's errors are those of two samples: the textbook's."""
     rng = np.random.default_rng(7)
     crowds = [np.clip(rng.normal(32, 8, 2000), 0, 63).astype(int) for _ in range(2)]
-    made = [ahead_ldp.simulate(x, LINE, epsilon=16, method="flat", random_state=i) for i, x in enumerate(crowds)]
+    made = [ahead_ldp.simulate(x, LINE, epsilon=16, method="flat", seed=i) for i, x in enumerate(crowds)]
     own, drawn = (ahead_ldp.difference(*made, sampled=sampled) for sampled in (False, True))
     of_mean = np.sqrt(sum(x.var() / x.size for x in crowds))
     assert np.sqrt(drawn.mean("x").error ** 2 - own.mean("x").error ** 2) == pytest.approx(of_mean, rel=0.02)
@@ -189,7 +189,7 @@ def test_attributes_that_both_have_of_one_kind_are_named():
 
 
 def test_what_cannot_be_compared_is_refused(both):
-    part = ahead_ldp.simulate(people(1), LINE, epsilon=2.0, random_state=11)
+    part = ahead_ldp.simulate(people(1), LINE, epsilon=2.0, seed=11)
     assert ahead_ldp.difference(both[0], part).same
     with pytest.raises(ValueError, match="same kind"):
         ahead_ldp.difference(both[0], estimate(people(1) / 1.0, 5, schema="x=real,0,64,16")).mean("x")
@@ -269,7 +269,7 @@ def test_the_models_test_knows_that_points_of_a_curve_move_together(both):
 def test_draws_of_two_estimates_are_independent():
     """Both come from one seed. In the same order their difference would be next to nothing."""
     counts = np.bincount(people(1) // 8, minlength=8)
-    flat = [ahead_ldp.simulate(histogram=counts, schema="x=integer,0,7", epsilon=1, method="flat", random_state=i)
+    flat = [ahead_ldp.simulate(histogram=counts, schema="x=integer,0,7", epsilon=1, method="flat", seed=i)
             for i in (1, 2)]  # fmt: skip
     queries = ["x <= 2", "x <= 5"]
     alone = [e.joint_errors(Workload.from_queries(e.schema, queries)) for e in flat]
