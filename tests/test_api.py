@@ -1,6 +1,7 @@
 """The front door: every form of data gives the same estimate, and mistakes are named before anybody is asked."""
 
 import datetime as dt
+import inspect
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -57,23 +58,43 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_data_gives_the_same_estimate(form, tmp_path):
-    expected = simulate(PAY, as_schema(SPEC), epsilon=1, random_state=7)
-    found = simulate(FORMS[form](tmp_path), SPEC, epsilon=1, random_state=7)
+    expected = simulate(PAY, as_schema(SPEC), epsilon=1, seed=7)
+    found = simulate(FORMS[form](tmp_path), SPEC, epsilon=1, seed=7)
     assert (found.fingerprint() == expected.fingerprint()).all()
     assert found.provenance.people == PAY.size
 
 
 def test_a_histogram_stands_for_any_number_of_people():
     counts = np.full(16, 10_000_000)
-    estimate = simulate(histogram=counts, schema=SPEC, epsilon=1, random_state=1)
+    estimate = simulate(histogram=counts, schema=SPEC, epsilon=1, seed=1)
     assert estimate.provenance.people == 160_000_000
     assert estimate.ask("pay <= 50").values[0] == pytest.approx(0.5, abs=0.01)
 
 
-def test_random_state_is_a_seed_or_a_generator():
-    first = simulate(PAY, SPEC, epsilon=1, random_state=3).fingerprint()
-    assert (first == simulate(PAY, SPEC, epsilon=1, random_state=3).fingerprint()).all()
-    given = [simulate(PAY, SPEC, epsilon=1, random_state=np.random.default_rng(3)).fingerprint() for _ in range(2)]
+def test_chance_has_one_name():
+    """`seed` is the word of every function, as of `--seed`; two words for one thing were a coin to toss each time."""
+    taking = [simulate, ahead_ldp.compare, ahead_ldp.Estimate.sample]
+    for function in taking:
+        assert "seed" in inspect.signature(function).parameters
+    public = [getattr(ahead_ldp, name) for name in ahead_ldp.__all__]
+    named = {name for x in public if inspect.isroutine(x) for name in inspect.signature(x).parameters}
+    assert not named & {"random_state", "rng", "generator"}
+
+
+def test_a_range_too_long_for_the_default_is_refused_before_memory_is_full():
+    """Without buckets a billion whole numbers are a billion codes: the process was killed, without a word."""
+    for make in (simulate, ahead_ldp.collect):
+        with pytest.raises(ValueError, match=r"1,048,576 codes .* got 1,000,000,001 of pay: declare .* buckets"):
+            make([1, 2, 3], "pay=integer,0,1000000000", epsilon=1)
+    whole = simulate([1, 2, 3] * 1000, "pay=integer,0,2000000", epsilon=1, method="ahead", seed=1)
+    assert whole.schema.sizes == (2_000_001,)
+    assert simulate([1, 2, 3], "pay=integer,0,1000000000,512", epsilon=1).schema.sizes == (512,)
+
+
+def test_a_seed_is_a_number_or_a_generator():
+    first = simulate(PAY, SPEC, epsilon=1, seed=3).fingerprint()
+    assert (first == simulate(PAY, SPEC, epsilon=1, seed=3).fingerprint()).all()
+    given = [simulate(PAY, SPEC, epsilon=1, seed=np.random.default_rng(3)).fingerprint() for _ in range(2)]
     assert (given[0] == given[1]).all()
     assert (first != given[0]).any()  # of the same number: see test_people_and_the_simulation_may_have_the_same_seed
     assert (first != simulate(PAY, SPEC, epsilon=1).fingerprint()).any()
@@ -185,9 +206,9 @@ def test_users_go_to_methods_that_plan_with_them(monkeypatch):
         (lambda: simulate(histogram=np.zeros(16, int), schema=SPEC, epsilon=1), "at least one person"),
         (lambda: simulate(histogram=np.ones(8, int), schema=SPEC, epsilon=1), r"population over \(16,\), got \(8,\)"),
         (lambda: simulate("none.csv", SPEC, epsilon=1), "readable file, got 'none.csv'"),
-        (lambda: simulate(PAY, SPEC, epsilon=1, random_state=-3), "random_state to be a whole number >= 0.*, got -3"),
-        (lambda: simulate(PAY, SPEC, epsilon=1, random_state="a"), "random_state to be a whole number >= 0.*, got 'a'"),
-        (lambda: simulate(PAY, SPEC, epsilon=1).sample(3, random_state=1.5), "random_state to be .*, got 1.5"),
+        (lambda: simulate(PAY, SPEC, epsilon=1, seed=-3), "seed to be a whole number >= 0.*, got -3"),
+        (lambda: simulate(PAY, SPEC, epsilon=1, seed="a"), "seed to be a whole number >= 0.*, got 'a'"),
+        (lambda: simulate(PAY, SPEC, epsilon=1).sample(3, seed=1.5), "seed to be .*, got 1.5"),
         (lambda: Query("pay > 3"), "conditions by attribute name, .*got 'pay > 3'; a text is asked without a Query"),
         (lambda: collect(PAY[:0], SPEC, epsilon=1), "at least one person"),
         (lambda: collect(PAY + 50, SPEC, epsilon=1), "pay: .* outside the declared range.*clip=True$"),
@@ -233,6 +254,6 @@ def test_people_and_the_simulation_may_have_the_same_seed(seed):
     """Values and groups were made of the same random numbers: a true share of 0.6 was estimated as 1."""
     rng = np.random.default_rng(seed)
     people = {"a": (rng.random(20_000) < 0.6).astype(int), "b": rng.integers(0, 10, 20_000)}
-    estimate = ahead_ldp.simulate(people, ["a=integer,0,1", "b=integer,0,9"], epsilon=2, random_state=seed)
+    estimate = ahead_ldp.simulate(people, ["a=integer,0,1", "b=integer,0,9"], epsilon=2, seed=seed)
     (low,), (high,) = estimate.ask("a = 1").interval(0.999)
     assert low <= np.mean(people["a"]) <= high

@@ -67,7 +67,7 @@ AGE, PAY, TOWN = "age=integer,18,99", "pay=real,0,200k,40", "town=nominal,A|B|C"
 
 
 def run(data, schema, **options):
-    return simulate(data, schema, **{"epsilon": 4, "method": "flat", "random_state": 11, **options})
+    return simulate(data, schema, **{"epsilon": 4, "method": "flat", "seed": 11, **options})
 
 
 # name -> declaration, what is asked, who counts.

@@ -90,8 +90,8 @@ def clean():
 @pytest.mark.usefixtures("clean")
 def test_a_class_works_where_an_instance_does():
     people = np.random.default_rng(1).integers(0, 8, 5000)
-    by_class = ahead_ldp.simulate(people, "x=codes,8", epsilon=1, method=Halves, random_state=1)
-    by_instance = ahead_ldp.simulate(people, "x=codes,8", method=Halves(epsilon=1), random_state=1)
+    by_class = ahead_ldp.simulate(people, "x=codes,8", epsilon=1, method=Halves, seed=1)
+    by_instance = ahead_ldp.simulate(people, "x=codes,8", method=Halves(epsilon=1), seed=1)
     assert by_class.ask("x in 0..3").values == by_instance.ask("x in 0..3").values
     assert choose(Halves, as_schema("x=codes,8"), "1", 5000)[0] == Halves(epsilon="1")
     with pytest.raises(ValueError, match="expected at most 1 attribute for the method halves, got 2"):

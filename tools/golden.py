@@ -206,7 +206,7 @@ def simulated(case: Case, made: ahead_ldp.Mechanism | None = None) -> ahead_ldp.
     """The estimate of a case, the same every time; by another version of its method if one is given."""
     made = mechanism(case) if made is None else made
     rng = np.random.default_rng(case.seed)  # as sets drew before a number had a stream of its own in `simulate`
-    return ahead_ldp.simulate(population(case.shape), SCHEMAS[case.shape], method=made, random_state=rng)
+    return ahead_ldp.simulate(population(case.shape), SCHEMAS[case.shape], method=made, seed=rng)
 
 
 def told(estimate: ahead_ldp.Estimate, shape: str) -> Told:
@@ -220,7 +220,7 @@ def told(estimate: ahead_ldp.Estimate, shape: str) -> Told:
         "critical_90": [plain(constant), rule],
         "outward": plain(estimate.ask(*QUERIES[shape], snap="outward").values),
         "attributes": {name: _told_of(estimate, name, i == 0) for i, name in enumerate(attribute_names(shape))},
-        "sample": plain(estimate.sample(6, random_state=7, backend="dict")),
+        "sample": plain(estimate.sample(6, seed=7, backend="dict")),
     }
     if len(estimate.schema.names) > 1:
         found["marginal"] = _condensed(estimate.marginal(*estimate.schema.names[:2], errors=False))

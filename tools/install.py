@@ -23,7 +23,7 @@ DEMO = "demo"
 BARE = """
 import numpy as np, ahead_ldp
 ages = np.random.default_rng(1).integers(18, 100, 5000)
-answer = ahead_ldp.simulate(ages, "age=integer,18,99", epsilon=2, random_state=1).ask("age in 18..58")
+answer = ahead_ldp.simulate(ages, "age=integer,18,99", epsilon=2, seed=1).ask("age in 18..58")
 assert abs(answer.values[0] - 0.5) < 0.2
 """
 # An extra, and a program that needs what it brings.
@@ -35,24 +35,24 @@ assert abs(estimate.ask("x in 0..49").values[0] - 1) < 0.2
 """,
     "plot": """
 import numpy as np, ahead_ldp
-estimate = ahead_ldp.simulate(np.arange(5000) % 50, "x=codes,50", epsilon=2, random_state=1)
+estimate = ahead_ldp.simulate(np.arange(5000) % 50, "x=codes,50", epsilon=2, seed=1)
 ahead_ldp.plot_estimate(estimate).savefig("x.png")
 assert open("x.png", "rb").read(4) == b"\\x89PNG"
 """,
     "pdf": """
 import numpy as np, ahead_ldp
-estimate = ahead_ldp.simulate(np.arange(5000) % 50, "x=codes,50", epsilon=2, random_state=1)
+estimate = ahead_ldp.simulate(np.arange(5000) % 50, "x=codes,50", epsilon=2, seed=1)
 assert ahead_ldp.report_pdf(estimate)[:5] == b"%PDF-"
 """,
     "interactive": """
 import numpy as np, ahead_ldp
-estimate = ahead_ldp.simulate(np.arange(5000) % 50, "x=codes,50", epsilon=2, random_state=1)
+estimate = ahead_ldp.simulate(np.arange(5000) % 50, "x=codes,50", epsilon=2, seed=1)
 assert "vega-lite" in estimate.chart().to_json()
 """,
     "frames": """
 import pandas, polars, pyarrow, ahead_ldp
 for make in (pandas.DataFrame, polars.DataFrame, pyarrow.table):
-    estimate = ahead_ldp.simulate(make({"x": [1, 2, 3] * 999}), "x=integer,1,3", epsilon=2, random_state=1)
+    estimate = ahead_ldp.simulate(make({"x": [1, 2, 3] * 999}), "x=integer,1,3", epsilon=2, seed=1)
 assert len(estimate.ask("x = 1").to_frame()) == 1
 """,
     "server": """

@@ -66,7 +66,7 @@ def truths(x: Ints) -> dict[str, float]:
 def one(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
     """Functionals of one attribute."""
     x = PEOPLES[kind](np.random.default_rng(1))
-    e = ahead_ldp.simulate(x, f"x=integer,0,{CODES - 1}", epsilon=epsilon, random_state=1000 + seed)
+    e = ahead_ldp.simulate(x, f"x=integer,0,{CODES - 1}", epsilon=epsilon, seed=1000 + seed)
     found = {
         "std": e.std(),
         "below 15": e.below("x", 15),
@@ -93,7 +93,7 @@ def two(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
     names = np.array(["a", "b", "c", "d"])
     columns = {"x": x, "y": y, "g": names[group]}
     schema = [f"x=integer,0,{CODES - 1}", "y=integer,0,47", "g=nominal,a|b|c|d"]
-    e = ahead_ldp.simulate(columns, schema, epsilon=epsilon, random_state=1000 + seed)
+    e = ahead_ldp.simulate(columns, schema, epsilon=epsilon, seed=1000 + seed)
     groups = e.by("g")
     parts = [x[group == g] for g in range(4)]
     mean = groups.mean("x")
@@ -136,9 +136,7 @@ def changes(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
     x, y, moved = (PEOPLES[kind](rng) for _ in range(3))
     moved = np.where(rng.random(PEOPLE) < 0.1, np.minimum(moved + 20, CODES - 1), moved)
     schema = f"x=integer,0,{CODES - 1}"
-    made = [
-        ahead_ldp.simulate(z, schema, epsilon=epsilon, random_state=seed * 10 + i) for i, z in enumerate((x, y, moved))
-    ]
+    made = [ahead_ldp.simulate(z, schema, epsilon=epsilon, seed=seed * 10 + i) for i, z in enumerate((x, y, moved))]
     own, same = difference(made[0], made[2], sampled=False), difference(made[0], made[1])
     cuts = np.array([12, 18, 24, 36])
     shares = [np.mean(moved <= c) - np.mean(x <= c) for c in cuts]
@@ -181,7 +179,7 @@ def rounds(kind: str, epsilon: float, seed: int, intervals: str) -> Held:
     for i, share in enumerate(walk):
         counts = rng.multinomial(PEOPLE // 3, [0.5 * (1 - share), 0.3 * (1 - share), 0.2 * (1 - share), share])
         schema = "v=nominal,no|hardly|perhaps|yes"  # of two categories alone, two rounds may happen to count the same
-        made[str(i)] = ahead_ldp.simulate(histogram=counts, schema=schema, epsilon=epsilon, random_state=10 * seed + i)
+        made[str(i)] = ahead_ldp.simulate(histogram=counts, schema=schema, epsilon=epsilon, seed=10 * seed + i)
     series = ahead_ldp.Series(made)
     yield "share in a round", _holds(series.trend("v = yes"), walk, intervals, each=True)
     if intervals == "model":
@@ -201,7 +199,7 @@ def tests(kind: str, epsilon: float, seed: int, intervals: str, method: str | No
     moved = np.where(rng.random(PEOPLE) < 0.1, np.minimum(moved + codes // 3, codes - 1), moved)
     made = [
         ahead_ldp.simulate(histogram=np.bincount(z, minlength=codes), schema=f"x=integer,0,{codes - 1}",
-                           epsilon=epsilon, method=method, random_state=seed * 10 + i)
+                           epsilon=epsilon, method=method, seed=seed * 10 + i)
         for i, z in enumerate((x, y, moved, x))
     ]  # fmt: skip
     given: Any = intervals
@@ -220,7 +218,7 @@ def speed(epsilon: float = 1.0, people: int = 1_000_000) -> None:
     columns |= {f"x{i}": (rng.integers(0, 16, people) + group) // 2 for i in range(7)}
     schema = ["pay=real,0,256,256", "age=integer,18,89", "team=nominal,a|b|c|d|e|f|g|h"]
     schema += [f"x{i}=integer,0,15" for i in range(7)]
-    e, f = (ahead_ldp.simulate(columns, schema, epsilon=epsilon, random_state=i) for i in (1, 2))
+    e, f = (ahead_ldp.simulate(columns, schema, epsilon=epsilon, seed=i) for i in (1, 2))
     margins = {"team": dict.fromkeys("abcdefgh", 1.0)}
     ages = {"age": {"18..29": 1.0, "30..49": 2.0, "50..89": 2.0}}
     asked: dict[str, Callable[[], Any]] = {
@@ -256,7 +254,7 @@ def rate(repeats: int, epsilons: Sequence[float]) -> None:
         misses, widths = defaultdict(list), defaultdict(list)
         for seed in range(repeats):
             schema = f"x=integer,0,{CODES - 1}"
-            e = ahead_ldp.simulate(histogram=times * once, schema=schema, epsilon=epsilon, random_state=1000 + seed)
+            e = ahead_ldp.simulate(histogram=times * once, schema=schema, epsilon=epsilon, seed=1000 + seed)
             for name, found in {"std": e.std(), "top tenth": e.top_share("x", [0.1]), "Gini": e.gini("x")}.items():
                 (low,), (high,) = found.interval()
                 misses[name].append(abs(found.value - truth[name]))

@@ -25,7 +25,7 @@ def crowd(raised=0.0):
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("saved")
     for i, raised in enumerate((0.0, 0.15)):
-        ahead_ldp.simulate(crowd(raised), SCHEMA, epsilon=4, random_state=i).save(root / f"{i}.json")
+        ahead_ldp.simulate(crowd(raised), SCHEMA, epsilon=4, seed=i).save(root / f"{i}.json")
     (root / "margins.json").write_text('{"team": {"north": 1, "south": 1}}', "utf-8")
     return root
 
@@ -95,6 +95,26 @@ def test_series(run):
     assert smooth["trend"][0]["value"] != found["trend"][0]["value"]
 
 
+def test_series_says_by_how_much(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert main(["series", "0.json", "1.json", "--query", "pay >= 20"]) == 0
+    rounds = ahead_ldp.Series({name: ahead_ldp.load(name) for name in ("0.json", "1.json")})
+    (step,) = rounds.changes("pay >= 20")
+    said = [f"{100 * step[name]:.2f} %" for name in ("change", "low", "high")]
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"0.json to 1.json: changed by {said[0]} ({said[1]} to {said[2]})"
+
+
+def test_a_saved_estimate_is_queried_and_drawn(run, folder, capsys):
+    found = run("query", "0.json", "pay >= 20", "team = south")
+    answers = ahead_ldp.load("0.json").ask("pay >= 20", "team = south")
+    assert [row["share"] for row in found["results"]] == answers.share.tolist()
+    assert [row["ci95"][0] for row in found["results"]] == answers.low.tolist()
+    assert run("query", "0.json", "pay >= 20", "--reading", "newest")["results"][0]["share"] == answers.share[0]
+    run("plot", "0.json", "--out", "pay.svg", "--columns", "pay")
+    assert (folder / "pay.svg").stat().st_size > 1000
+
+
 def test_report(run, folder):
     run("report", "1.json", "pay >= 20", "--before", "0.json", "--by", "team", "--title", "<Pay>", "--out", "page.html")
     page = (folder / "page.html").read_text("utf-8")
@@ -146,6 +166,8 @@ def test_runs_and_campaigns_in_batch_are_read(capsys, tmp_path, monkeypatch):
         (["series", "0.json"], "two rounds"),
         (["series", "0.json", "1.json", "0.json"], "every round once, got '0.json' twice"),
         (["describe", "0.json", "--with", "pay"], "--attribute with --with"),
+        (["query", "0.json", "pay >= 12", "--recount"], "a directory with reports for --recount"),
+        (["query", "margins.json", "pay >= 12"], "expected a canonical record"),
     ],
 )
 def test_a_mistake_is_one_line(folder, capsys, monkeypatch, words, message):

@@ -95,7 +95,7 @@ def test_sizes_make_the_answers_worth_looking_at():
     rng = np.random.default_rng(2)
     salaries = sampletown.synthetic_salaries(demo.PEOPLE, rng)
     for _ in range(10):
-        estimate = simulate({"salary": salaries}, sampletown.SCHEMA, epsilon=demo.EPSILON, random_state=rng)
+        estimate = simulate({"salary": salaries}, sampletown.SCHEMA, epsilon=demo.EPSILON, seed=rng)
         low, high = estimate.ask(*sampletown.QUERIES).interval()
         assert (high - low).max() < 0.05
 

@@ -208,7 +208,7 @@ def test_an_improper_curve_gives_proper_quantiles_and_samples():
     found = estimate.quantiles(levels=np.linspace(0, 1, 11))
     assert (np.diff(found.curve) >= 0).all()
     assert (found.curve[0], found.curve[-1]) == (0, 1)
-    drawn = estimate.sample(4000, random_state=1, backend="dict")["a"]
+    drawn = estimate.sample(4000, seed=1, backend="dict")["a"]
     assert (drawn != 1).all()
     assert "not consistent" in estimate.summary()
 
@@ -216,7 +216,7 @@ def test_an_improper_curve_gives_proper_quantiles_and_samples():
 def test_a_summary_says_once_how_much_narrower_the_models_intervals_are():
     people = {name: np.random.default_rng(i).integers(0, 32, 3000) for i, name in enumerate("ab")}
     attributes = [f"{name}=integer,0,31" for name in people]
-    estimate = simulate(people, attributes, epsilon=1, method="fused", random_state=1)
+    estimate = simulate(people, attributes, epsilon=1, method="fused", seed=1)
     each = [estimate.quantiles(name).notes() for name in people]
     times = [float(note.split(" times")[0].split()[-1]) for notes in each for note in notes if "narrower" in note]
     assert len(times) == 2
@@ -243,7 +243,7 @@ def test_the_generic_joint_law_is_of_at_most_64_queries(queries, rule):
 def test_sample_has_the_joint_law():
     estimate = known("a=integer,0,3", "b=integer,0,2")
     n = 40_000
-    codes = encode(estimate.schema, estimate.sample(n, random_state=5, backend="dict"))
+    codes = encode(estimate.schema, estimate.sample(n, seed=5, backend="dict"))
     counts = np.bincount(np.ravel_multi_index(tuple(codes.T), (4, 3)), minlength=12)
     chi2 = ((counts - n * estimate.shares) ** 2 / (n * estimate.shares)).sum()
     assert chi2 < 40  # 11 degrees of freedom: 1 in 10,000 is 36
@@ -254,7 +254,7 @@ def test_sample_has_the_joint_law():
 def test_a_trees_sample_has_the_law_of_its_cells():
     estimate = simulated(method="ahead", spec="a=integer,0,31")
     n = 60_000
-    counts = np.bincount(estimate.sample(n, random_state=6, backend="dict")["a"], minlength=32)
+    counts = np.bincount(estimate.sample(n, seed=6, backend="dict")["a"], minlength=32)
     generic = np.bincount(Estimate.sample_codes(estimate, n, np.random.default_rng(7))[:, 0], minlength=32)
     spread = np.sqrt(counts + generic + 1)
     assert np.abs((counts - generic) / spread).max() < 5

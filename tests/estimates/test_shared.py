@@ -28,7 +28,7 @@ class Forgetful(dict):
 
 
 def test_problems_that_another_thread_let_go_of():
-    estimate = ahead_ldp.simulate(PEOPLE["a"], "a=integer,0,255", epsilon=1, method="flat", random_state=1)
+    estimate = ahead_ldp.simulate(PEOPLE["a"], "a=integer,0,255", epsilon=1, method="flat", seed=1)
     ground = estimate._reports.ground((0,))
     boxes = [np.array([[[float(first), float(first + 9)]]]) for first in range(1, 240, 16)]
     expected = [ground.near(box).problem.even for box in boxes]
@@ -42,7 +42,7 @@ def test_problems_that_another_thread_let_go_of():
 def test_tables_that_another_thread_let_go_of():
     text = "a <= 31 and b <= 31 and c <= 31"
     schema = [f"{name}=integer,0,63" for name in PEOPLE]
-    estimate = ahead_ldp.simulate(PEOPLE, schema, epsilon=1, method="fused", random_state=1)
+    estimate = ahead_ldp.simulate(PEOPLE, schema, epsilon=1, method="fused", seed=1)
     expected = estimate.ask(text).share
     object.__setattr__(estimate.model, "_tables", Forgetful())
     np.testing.assert_array_equal(estimate.ask(text).share, expected)

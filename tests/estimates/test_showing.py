@@ -21,11 +21,15 @@ from ahead_ldp.schema.attributes import as_schema
 AGES = np.random.default_rng(3).integers(0, 32, 4000)
 TOWNS = np.array(["A & <B>", "C"], object)[(AGES > 20).astype(int)]
 SCHEMA = as_schema(["age=integer,0,31", "town=nominal,A & <B>|C"])
-ESTIMATE = simulate({"age": AGES, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", random_state=4)
+ESTIMATE = simulate({"age": AGES, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", seed=4)
 ANSWERS = ESTIMATE.ask("age > 10", ("age", 3, 5), {"town": ["C"]})
 SPREAD = {"uniform": 1e-5, "zipf": 2e-5}
-LATER = simulate({"age": AGES // 2, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", random_state=5)
+LATER = simulate({"age": AGES // 2, "town": TOWNS}, SCHEMA, epsilon=2, method="flat", seed=5)
 CHANGE = LATER.since(ESTIMATE)
+PAIR = simulate(
+    {"age": AGES % 8, "visits": AGES // 8}, ["age=integer,0,7", "visits=integer,0,3"],
+    epsilon=2, method="flat", seed=6,
+)  # fmt: skip
 FORECAST = Forecast(Case(SCHEMA, 1000, 1.0), "flat", SPREAD, {"uniform": 0.02, "zipf": 0.03})
 SHOWN = {
     "estimate": ESTIMATE,
@@ -104,7 +108,7 @@ def test_repr_of_findings_has_the_first_numbers():
 
 @pytest.mark.parametrize("method", [m for m in MECHANISMS if m != "lle"])
 def test_estimates_of_every_method_print_pickle_and_compare(method):
-    estimate = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, random_state=1)
+    estimate = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, seed=1)
     people = "0" if method == "uni" else "4,000"  # it asks nobody
     assert repr(estimate) == f"<Estimate of age: {method}, epsilon 2, {people} people>"
     for again in (pickle.loads(pickle.dumps(estimate)), copy.copy(estimate), copy.deepcopy(estimate)):
@@ -112,7 +116,7 @@ def test_estimates_of_every_method_print_pickle_and_compare(method):
         assert hash(again) == hash(estimate)
         assert again.provenance is not None
         assert again.ask("age > 10") == estimate.ask("age > 10")
-    other = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, random_state=2)
+    other = simulate({"age": AGES}, "age=integer,0,31", epsilon=2, method=method, seed=2)
     assert (other == estimate) == (method == "uni")
     assert (hash(other) == hash(estimate)) == (method == "uni")
 
@@ -129,10 +133,53 @@ def test_results_pickle_and_compare(name):
         np.testing.assert_array_equal(first, second)
 
 
+FINDINGS = {
+    "standard deviation": lambda: ESTIMATE.std("age"),
+    "below a line": lambda: ESTIMATE.below("age", 5),
+    "above a line": lambda: ESTIMATE.above("age", 5),
+    "below a part of the median": lambda: ESTIMATE.below_median("age"),
+    "Gini": lambda: ESTIMATE.gini("age"),
+    "Lorenz curve": lambda: ESTIMATE.lorenz("age", [0.5]),
+    "top share": lambda: ESTIMATE.top_share("age", [0.1]),
+    "correlation": lambda: PAIR.correlation("age", "visits"),
+    "mutual information": lambda: PAIR.mutual_information("age", "visits"),
+    "share in groups": lambda: ESTIMATE.by("town").share("age > 10"),
+    "mean in groups": lambda: ESTIMATE.by("town").mean("age"),
+    "quantiles in groups": lambda: ESTIMATE.by("town").quantiles("age"),
+    "one group less another": lambda: compared(),
+    "change of a mean": lambda: CHANGE.mean("age"),
+    "change of quantiles": lambda: CHANGE.quantiles("age", [0.5]),
+    "weighted": lambda: ESTIMATE.calibrated({"town": {"A & <B>": 0.3, "C": 0.7}}).ask("age > 10"),
+    "trend": lambda: Series({"spring": ESTIMATE, "autumn": LATER}).trend("age > 10"),
+}
+
+
+def compared():
+    groups = ESTIMATE.by("town")
+    return groups.compare(groups.mean("age"), "C", "A & <B>")
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_findings_of_every_kind_pickle_and_compare(name):
+    findings = FINDINGS[name]()
+    for again in (pickle.loads(pickle.dumps(findings)), copy.deepcopy(findings)):
+        assert again == findings
+        assert hash(again) == hash(findings)
+        np.testing.assert_array_equal(again.interval(), findings.interval())
+        assert again.table() == findings.table()
+    assert findings != "something else"
+
+
+def test_different_findings_are_not_equal():
+    every = [make() for make in FINDINGS.values()]
+    assert sum(a == b for a in every for b in every) == len(every)
+    assert ESTIMATE.std("age") == ESTIMATE.std("age") != LATER.std("age")
+
+
 def test_different_results_are_not_equal():
     assert ESTIMATE.quantiles("age", [0.5]) != ESTIMATE.quantiles("age", [0.25])
     assert ESTIMATE.ask("age > 11", ("age", 3, 5), {"town": ["C"]}) != ANSWERS
-    other = simulate({"age": AGES[::-1]}, "age=integer,0,31", epsilon=2, method="flat", random_state=4)
+    other = simulate({"age": AGES[::-1]}, "age=integer,0,31", epsilon=2, method="flat", seed=4)
     assert other.mean() != ESTIMATE.mean("age")
 
 
@@ -172,9 +219,9 @@ MAKE = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
 @pytest.mark.parametrize("backend", MAKE)
 def test_frames_are_of_the_library_that_came_in(backend):
     made = MAKE[backend]
-    estimate = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", random_state=4)
+    estimate = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", seed=4)
     answers, expected = estimate.ask("age > 10"), type(made({"age": [1]}))
-    before = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", random_state=5)
+    before = simulate(made({"age": AGES}), "age=integer,0,31", epsilon=2, method="flat", seed=5)
     change, groups = estimate.since(before), estimate.by("age", 2)
     results = [answers, estimate.quantiles(), estimate.mean(), estimate, estimate.weighted(["age > 3"], [2])]
     results += [estimate.std(), groups.shares, groups.share("age >= 0"), change.ask("age > 3"), change.mean()]
@@ -210,7 +257,7 @@ def test_an_assumption_about_three_attributes_is_said_of_three_alone():
     people = {name: np.arange(900) % 4 for name in "xyz"}
     for names, said in (("xy", False), ("xyz", True)):
         schema = [f"{name}=codes,4" for name in names]
-        estimate = simulate({n: people[n] for n in names}, schema, epsilon=2, method="fused", random_state=1)
+        estimate = simulate({n: people[n] for n in names}, schema, epsilon=2, method="fused", seed=1)
         text = estimate.ask("x = 1").assumption
         assert text.startswith("neighbouring values have about equal shares")
         assert ("through their pairs alone" in text) == said

@@ -70,7 +70,7 @@ def smoothed(monkeypatch):
 
 
 def saved(path, method="flat"):
-    estimate = ahead_ldp.simulate(DATA, TEXTS, method=method, epsilon=2, random_state=3)
+    estimate = ahead_ldp.simulate(DATA, TEXTS, method=method, epsilon=2, seed=3)
     estimate.save(path)
     return estimate
 

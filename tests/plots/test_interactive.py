@@ -21,7 +21,7 @@ KINDS = {
 
 
 def estimate(spec, counts=COUNTS):
-    return simulate(histogram=counts, schema=spec, epsilon=2, method="flat", random_state=1)
+    return simulate(histogram=counts, schema=spec, epsilon=2, method="flat", seed=1)
 
 
 def rows(chart):
@@ -75,7 +75,7 @@ def test_categories_keep_their_order_and_names():
 def test_two_attributes_are_a_heat_map_of_at_most_64_cells_a_side():
     schema = ["x=integer,0,99", "town=nominal,Ulm|Bonn|Kiel"]
     columns = {"x": np.arange(5000) % 100, "town": np.array(["Ulm", "Bonn", "Kiel"] * 1667)[:5000]}
-    e = simulate(columns, schema=schema, epsilon=4, random_state=1)
+    e = simulate(columns, schema=schema, epsilon=4, seed=1)
     found = rows(e.chart("x", "town"))
     assert len(found) == 64 * 3
     assert sum(row["share"] for row in found) == pytest.approx(100, abs=0.5)

@@ -5,12 +5,15 @@ import pickle
 import subprocess
 import sys
 from functools import partial
+from io import BytesIO
+from itertools import combinations
 
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
+from matplotlib.text import Text
 
 import ahead_ldp
 from ahead_ldp import plot_answers, plot_estimate, plot_tree, simulate
@@ -19,13 +22,14 @@ from ahead_ldp.plots import style
 from ahead_ldp.plots.style import new_figure
 from ahead_ldp.research import targets
 from ahead_ldp.research.figures.tradeoffs import plot_tradeoff
+from ahead_ldp.schema.attributes import as_schema, nominal
 
 COUNTS = np.random.default_rng(1).multinomial(40_000, np.random.default_rng(2).dirichlet(np.full(32, 2.0)))
 SPEC = "pay=integer,0,63999,32"
 
 
 def estimate(spec=SPEC, counts=COUNTS, **choices):
-    return simulate(histogram=counts, schema=spec, epsilon=2, random_state=1, **choices)
+    return simulate(histogram=counts, schema=spec, epsilon=2, seed=1, **choices)
 
 
 def steps(figure, label):
@@ -53,6 +57,54 @@ def test_density_is_the_histogram_in_the_users_units(tmp_path):
     assert "flat, ε = 2, 40,000 people" in drawn_text(figure)
     for suffix in ("png", "svg", "pdf"):
         figure.savefig(tmp_path / f"picture.{suffix}")
+
+
+OFTEN = ["Never", "Less than once a month", "Once or twice a month", "Once or twice a week", "Every day or almost"]
+LONG = [f"{word}, which somebody wrote as a whole sentence into a survey about many things" for word in OFTEN]
+PAY = ["$0-$10k", "$10k-$20k", "over $20k"]
+
+
+def answered(labels):
+    schema = as_schema([nominal("answer", labels), nominal("pay", PAY)])
+    people = {"answer": np.repeat(labels, 300), "pay": np.tile(PAY, 100 * len(labels))}
+    return [simulate(people, schema, epsilon=2, method="flat", seed=seed) for seed in (1, 2)]
+
+
+NAMED = {
+    "bars": lambda first, _: first.plot("answer"),
+    "heat map": lambda first, _: first.plot("answer", "pay"),
+    "heat map, the other way": lambda first, _: first.plot("pay", "answer"),
+    "answers": lambda first, _: first.marginal("answer").plot(),
+    "groups": lambda first, _: first.by("answer").share("pay = over $20k").plot(),
+    "changes": lambda first, second: ahead_ldp.plot_difference(second.since(first), "answer"),
+}
+
+
+@pytest.mark.parametrize("labels", [PAY, OFTEN, LONG], ids=["short", "some words", "sentences"])
+@pytest.mark.parametrize("kind", NAMED)
+def test_names_stand_beside_one_another_and_leave_room(kind, labels):
+    """Upright they cover nothing; turned they are parallel. A layout that fails warns, which is an error."""
+    figure = NAMED[kind](*answered(labels))
+    figure.savefig(BytesIO())
+    axes = figure.axes[0]
+    assert axes.get_window_extent().width > 0.35 * figure.bbox.width
+    for axis in (axes.xaxis, axes.yaxis):
+        named = [label for label in axis.get_ticklabels() if label.get_text()[:1].isalpha() or "$" in label.get_text()]
+        boxes = [label.get_window_extent() for label in named]
+        for box in boxes:
+            assert box.x0 >= -1
+            assert box.x1 <= figure.bbox.width + 1
+        if named and not named[0].get_rotation():
+            assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+
+
+def test_a_price_is_no_formula():
+    first, second = answered(PAY)
+    for make in NAMED.values():
+        figure = make(first, second)
+        named = [text for text in figure.findobj(Text) if "$" in text.get_text() and text.get_visible()]
+        assert named
+        assert not any(text.get_parse_math() for text in named)
 
 
 def test_unequal_buckets_are_drawn_by_density():
@@ -227,9 +279,9 @@ def drawn():
     """A function for every kind of picture."""
     rng = np.random.default_rng(1)
     ages = np.minimum(rng.geometric(0.3, 3000) - 1, 15)
-    one = ahead_ldp.simulate(ages, "age=codes,16", epsilon=2, method="ahead", random_state=1)
+    one = ahead_ldp.simulate(ages, "age=codes,16", epsilon=2, method="ahead", seed=1)
     two = ahead_ldp.simulate(
-        np.stack([ages, ages // 2], 1), ["a=codes,16", "b=codes,8"], epsilon=2, method="ahead", random_state=1
+        np.stack([ages, ages // 2], 1), ["a=codes,16", "b=codes,8"], epsilon=2, method="ahead", seed=1
     )
     compared = ahead_ldp.compare(ages, "age=codes,16", epsilon=1, methods=["flat", "uni"], repeats=2, queries=5)
     case = targets.Case(one.schema, 1000, 1.0, "flat")
@@ -314,7 +366,7 @@ def test_a_comparison_has_a_row_for_each_method_and_says_the_verdict(drawn):
 def test_categories_that_fell_are_left_of_zero():
     counts = np.array([6000, 3000, 1000])
     before, after = (
-        simulate(histogram=c, schema="team=nominal,a|b|c", epsilon=4, random_state=i)
+        simulate(histogram=c, schema="team=nominal,a|b|c", epsilon=4, seed=i)
         for i, c in enumerate((counts, counts[::-1]))
     )
     ax = ahead_ldp.plot_difference(ahead_ldp.difference(before, after)).axes[0]
@@ -329,7 +381,7 @@ def test_a_caterpillar_plot_of_dates_has_dates_below():
         "when": np.datetime64("2024-03-01") + rng.integers(0, 100, 4000),
         "team": np.array(["a", "b"])[rng.integers(0, 2, 4000)],
     }
-    e = simulate(people, ["when=date,2024-01-01,2024-12-30,73", "team=nominal,a|b"], epsilon=6, random_state=7)
+    e = simulate(people, ["when=date,2024-01-01,2024-12-30,73", "team=nominal,a|b"], epsilon=6, seed=7)
     figure = ahead_ldp.plot_findings(e.by("team").mean("when"), kind="model")
     figure.canvas.draw()
     low, high = figure.axes[0].get_xlim()

@@ -11,6 +11,9 @@ import ahead_ldp
 from ahead_ldp.plots.fonts import fonts_for
 from ahead_ldp.plots.printed import Printed
 from tests.plots.pdf import pdf_text
+from tests.service.browser.conftest import chromium
+
+__all__ = ["chromium"]  # a fixture
 
 SCHEMA = ["pay=integer,0,31", "joined=date,2024-01-01,2024-12-30,73", "team=nominal,nord|südost|Łódź"]
 ASKED = {"title": "Löhne <2026>, $50–$100", "by": "team", "headings": {"pay": "Was verdienen Sie? (€)"}}
@@ -22,7 +25,7 @@ def made(seed, moved=0):
     pay = np.clip(rng.normal(10 + 4 * team, 3) + moved, 0, 31).astype(int)
     joined = np.datetime64("2024-01-01") + rng.integers(0, 365, team.size)
     people = {"pay": pay, "joined": joined, "team": np.array(["nord", "südost", "Łódź"])[team]}
-    return ahead_ldp.simulate(people, SCHEMA, epsilon=6, method="hdg", random_state=seed)
+    return ahead_ldp.simulate(people, SCHEMA, epsilon=6, method="hdg", seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +76,19 @@ def test_numbers_are_those_of_the_estimate(page, estimates):
     assert page.count('role="img" aria-label="') == page.count("<svg ")
 
 
+def test_numbers_stand_on_one_line(chromium, estimates):
+    """Also beside a long query: an interval that is broken leaves a sign of percent alone on a line."""
+    asked = "pay >= 20 and joined in 2024-03-01..2024-09-30 and team in {nord, südost}"
+    window = chromium.new_page(viewport={"width": 1000, "height": 800})
+    window.set_content(ahead_ldp.report_page(estimates[0], "pay >= 20", asked, kind="model"))
+    lines = """cells => cells.map(cell => {
+        const text = document.createRange(); text.selectNodeContents(cell)
+        return new Set([...text.getClientRects()].map(box => Math.round(box.top))).size})"""
+    assert set(window.eval_on_selector_all("td", lines)) == {1}
+    assert window.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    window.close()
+
+
 def test_a_note_stands_once(page):
     notes = re.findall(r'<p class="notes">(.*?)</p>', page)
     assert notes
@@ -93,7 +109,7 @@ def test_a_pdf_is_pages_with_a_title_and_no_date(printed):
 
 def test_short_contents_are_one_page_and_the_same_bytes():
     ages = np.random.default_rng(3).integers(18, 80, 3000)
-    estimate = ahead_ldp.simulate(ages, "age=integer,18,99", epsilon=2, random_state=4)
+    estimate = ahead_ldp.simulate(ages, "age=integer,18,99", epsilon=2, seed=4)
     files = [ahead_ldp.report_pdf(estimate, title="Age", kind="model") for _ in range(2)]
     assert files[0] == files[1]
     assert len(re.findall(rb"/Type /Page\b", files[0])) == 1
@@ -102,7 +118,7 @@ def test_short_contents_are_one_page_and_the_same_bytes():
 def test_people_without_a_value_are_told():
     counts = np.append(np.full(16, 500), 2000)
     schema = "pay=integer,0,15,missing=cell"
-    estimate = ahead_ldp.simulate(histogram=counts, schema=schema, epsilon=6, random_state=4, method="flat")
+    estimate = ahead_ldp.simulate(histogram=counts, schema=schema, epsilon=6, seed=4, method="flat")
     share = 100 * estimate.ask("pay missing").values[0]
     page = ahead_ldp.report_page(estimate)
     assert 18 < share < 22
@@ -114,7 +130,7 @@ def test_letters_that_no_font_has_are_boxes_and_are_told():
     rng = np.random.default_rng(5)
     schema = "team=nominal,a|\ua000"
     people = np.array(["a", "\ua000"])[rng.integers(0, 2, 500)]
-    estimate = ahead_ldp.simulate({"team": people}, [schema], epsilon=4, random_state=6)
+    estimate = ahead_ldp.simulate({"team": people}, [schema], epsilon=4, seed=6)
     fonts = fonts_for("aŁóé\ua000")
     if not fonts.missing:
         pytest.skip("this machine has a font with every letter")

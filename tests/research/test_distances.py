@@ -18,9 +18,7 @@ D = 16
 
 
 def estimate(counts, spec=f"x=codes,{D}", epsilon=2, seed=1):
-    return ahead_ldp.simulate(
-        histogram=np.asarray(counts), schema=spec, epsilon=epsilon, method="flat", random_state=seed
-    )
+    return ahead_ldp.simulate(histogram=np.asarray(counts), schema=spec, epsilon=epsilon, method="flat", seed=seed)
 
 
 def test_they_are_scipys_and_the_largest_gap():
@@ -57,7 +55,7 @@ def test_their_size_is_that_of_the_noise():
     mechanism = ahead_ldp.make_mechanism("flat", schema, epsilon=1, non_negative=False)
     runs = []
     for seed in range(repeats):
-        found = ahead_ldp.simulate(histogram=counts, schema=schema, method=mechanism, random_state=seed)
+        found = ahead_ldp.simulate(histogram=counts, schema=schema, method=mechanism, seed=seed)
         runs.append(distances(found, curves)[0])
     oracle = next(iter(next(mechanism.run(schema)).values())).oracle
     covariance = oracle.covariance(n, np.full(D, 1 / D))
@@ -87,7 +85,7 @@ def test_several_attributes_have_the_mean_and_records_count_as_histograms_do():
     for name, curve in true_curves(schema, None, people.counted().histogram).items():
         np.testing.assert_allclose(curve, task.curves[name])
     score = measure(task, ahead_ldp.make_mechanism("fused", schema, epsilon=2), 2, seed=1)
-    one = ahead_ldp.simulate(records, schema=schema, epsilon=2, method="fused", random_state=1)
+    one = ahead_ldp.simulate(records, schema=schema, epsilon=2, method="fused", seed=1)
     parts = [distances(one, {name: curve}) for name, curve in task.curves.items()]
     assert distances(one, task.curves) == pytest.approx(tuple(np.mean(parts, axis=0)))
     assert score.record()["ks"]["mean"] >= score.record()["wasserstein"]["mean"] > 0

@@ -95,7 +95,7 @@ def test_predicted_widths_are_those_of_a_real_run(method, epsilon):
     predicted = planner.predict_widths(mechanism, schema, "heaped", people).half
     shares = reference_shares("heaped", schema.sizes)[0]
     values = np.random.default_rng(77).choice(32, size=n, p=shares)
-    estimate = ahead_ldp.simulate(values, schema, epsilon=epsilon, method=method, random_state=78)
+    estimate = ahead_ldp.simulate(values, schema, epsilon=epsilon, method=method, seed=78)
 
     ends = np.sort(np.random.default_rng(79).integers(0, 32, size=(20, 2)), axis=1)
     low, high = estimate.ask(*(f"x in {a}..{b}" for a, b in ends)).interval()

@@ -29,7 +29,7 @@ def test_costs_are_those_of_a_real_run_and_small_groups_cost_more():
     rng, halves = np.random.default_rng(7), []
     for run in range(8):
         columns = {"x": rng.choice(16, n, p=shares[0]), "g": np.array(["a", "b", "c"])[rng.choice(3, n, p=shares[1])]}
-        estimate = ahead_ldp.simulate(columns, SCHEMA, epsilon=2, random_state=run)
+        estimate = ahead_ldp.simulate(columns, SCHEMA, epsilon=2, seed=run)
         low, high = estimate.by("g").share("x <= 7").interval()
         halves.append((high - low) / 2)
     half = np.mean(halves, axis=0)

@@ -92,6 +92,19 @@ def test_every_frame_gives_the_same_codes(make):
     assert read_codes(make(), SCHEMA).tolist() == CODES
 
 
+def test_a_frame_of_an_array_has_numbers_for_names():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.array([[18, 3], [99, 5]]))
+    found = read_columns(frame)
+    assert {name: column.tolist() for name, column in found.items()} == {"0": [18, 99], "1": [3, 5]}
+    assert read_columns(frame, ["1"])["1"].tolist() == [3, 5]
+    assert list(frame.columns) == [0, 1]
+    with pytest.raises(ValueError, match="columns of different names, got 1 more than once"):
+        read_columns(frame.assign(**{"1": 7}))
+    with pytest.raises(ValueError, match="columns of different names, got a more than once"):
+        read_columns(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
 @pytest.mark.parametrize("make", [polars_frame, arrow_table, pandas_frame, lambda: ROWS], ids=lambda m: m.__name__)
 def test_columns_are_chosen_in_the_order_asked_for(make):
     assert list(read_columns(make())) == list(ROWS)

@@ -58,6 +58,31 @@ def test_a_draft_becomes_a_schema_by_review():
             draft.review(**given)
 
 
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (["secret ", "b"], "not all of its texts are 1 to 200 printable characters without spaces around"),
+        (["", "b"], "not all of its texts"),
+        (["secret\nsecret", "b"], "not all of its texts"),
+        (["secret" * 40, "b"], "not all of its texts"),
+        ([2**60 + 17, 5], "it holds numbers of 2**52 and more"),
+        ([1e300, -5.5], "it holds numbers of 2**52 and more"),
+    ],
+)
+def test_one_column_that_cannot_be_declared_does_not_spoil_the_draft(values, why):
+    """Identifiers of 64 bits, texts that no category may be: left out, and no value of anybody in the reason."""
+    draft = infer(pd.DataFrame({"age": [23, 45], "odd": values}))
+    assert [a.name for a in draft.attributes] == ["age"]
+    assert draft.left_out["odd"].startswith(why)
+    assert not any(str(value) in str(draft) for value in values if len(str(value)) > 3)
+
+
+def test_a_column_whose_name_no_attribute_may_have_is_left_out():
+    draft = infer(pd.DataFrame({"age": [23, 45], " pay ": [1, 2], "": [1, 2]}))
+    assert [a.name for a in draft.attributes] == ["age"]
+    assert set(draft.left_out) == {" pay ", ""}
+
+
 def test_columns_that_suggest_nothing_are_left_out_and_said():
     many = {"id": [f"x{i}" for i in range(100)], "none": [None] * 100, "x": np.arange(100.0), "z": [1j] * 100}
     draft = infer(many)

@@ -35,7 +35,7 @@ first: Attribute = other.attributes[0]
 method: Mechanism = ahead_ldp.make_mechanism("flat", schema, np.float32(1.0), users=3)
 known: list[str] = sorted(MECHANISMS)
 
-estimate: Estimate = ahead_ldp.simulate(people, schema, epsilon=1, method=method, clip=True, random_state=1)
+estimate: Estimate = ahead_ldp.simulate(people, schema, epsilon=1, method=method, clip=True, seed=1)
 moved: int = sum(estimate.clipped.values())
 asked: Answers = estimate.ask(
     "age > 30",
@@ -56,7 +56,7 @@ quantiles: Quantiles = estimate.quantiles("age", [0.5])
 table: str = quantiles.table() + asked.table() + estimate.summary()
 mean: Mean = estimate.mean("age")
 average: float = float(mean)
-synthetic: int = estimate.sample(10, random_state=1, backend="polars").height
+synthetic: int = estimate.sample(10, seed=1, backend="polars").height
 workload: Workload = Workload.from_queries(schema, ["age > 30"])
 again: Answers = estimate.answer(workload)
 estimate.save("estimate.json")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import ahead_ldp
 from ahead_ldp import plots
-from ahead_ldp.cli import drawing, inputs
+from ahead_ldp.cli import drawing, inputs, printing
 from ahead_ldp.cli.options import File, Intervals, Text, Texts, argument, flag, option
 from ahead_ldp.cli.printing import Shown
 from ahead_ldp.estimates import answers as answering
@@ -179,8 +179,17 @@ def series(
         trend, steps = made.trend(query, smooth=smooth), made.changes(query)
         record |= {"query": query, "trend": trend.records(), "changes": steps}
         text += ["", trend.table()]
-        text += [f"{s['from']} to {s['to']}: {'changed' if s['changed'] else 'no change can be told'}" for s in steps]
+        text += ["", *map(_step, steps)]
+        if len(steps) > 1:
+            text.append("The intervals of all changes hold at once, with 95 % probability.")
     return Shown(record, text)
+
+
+def _step(step: dict[str, Any]) -> str:
+    """What changed from one round to the next, as a line."""
+    says = "changed by" if step["changed"] else "no change can be told:"
+    interval = printing.between(step["low"], step["high"])
+    return f"{step['from']} to {step['to']}: {says} {printing.percent(step['change'])} ({interval})"
 
 
 def report(

@@ -101,7 +101,7 @@ def test_it_is_found_by_name():
 
 def test_it_answers():
     people = np.random.default_rng(1).integers(18, 100, 50_000)
-    estimate = ahead_ldp.simulate(people, "age=integer,18,99", epsilon=2, method=$cls, random_state=1)
+    estimate = ahead_ldp.simulate(people, "age=integer,18,99", epsilon=2, method=$cls, seed=1)
     answers = estimate.ask("age in 30..49")
     true = ((people >= 30) & (people <= 49)).mean()
     assert abs(answers.values[0] - true) < 5 * answers.standard_error[0]

@@ -23,11 +23,13 @@ from ahead_ldp.cli.options import (
 )
 from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.device import epsilon as declared_epsilon
-from ahead_ldp.engines import api, progress
+from ahead_ldp.engines import api, archive, progress
 from ahead_ldp.engines import runs as stored
 from ahead_ldp.research import evaluation
 
-Run = Annotated[Path, argument("DIR", "A directory of `ahead collect`, `start` or `campaign export`.")]
+Run = Annotated[
+    Path, argument("RUN", "A directory of `ahead collect`, `start` or `campaign export`, or a saved estimate.")
+]
 
 
 def collect(
@@ -132,5 +134,10 @@ def plot(
 
 def _read(run: Path, recount: bool = False, reading: Text = None) -> ahead_ldp.Estimate:
     wanted = inputs.reading(reading)
+    if run.is_file():
+        if recount:
+            raise ValueError(f"expected a directory with reports for --recount, got the saved estimate {str(run)!r}")
+        with inputs.replaying("estimate", "answered"):
+            return archive.load(run, reading=wanted)
     with inputs.replaying("run", "answered"):
         return stored.read_run(run, recount=recount, reading=wanted, so_far=True)

@@ -14,7 +14,7 @@ from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.engines.collection import Person, Progress, run_collection
 from ahead_ldp.engines.progress import Bar
 from ahead_ldp.engines.simulation import Population, run_simulation
-from ahead_ldp.estimates.estimate import Estimate, RandomState
+from ahead_ldp.estimates.estimate import Estimate, Seed
 from ahead_ldp.estimates.frames import backend_of
 from ahead_ldp.estimates.showing import generator
 from ahead_ldp.mechanisms import Declared, Epsilon, make_mechanism
@@ -33,6 +33,7 @@ _WAYS_OUT = {
     "finite": "; replace them by a number or by a missing value",
     "kind": "; convert the column, or declare another kind",
 }
+_MOST_CODES = 2**20  # of an attribute for the default, which took 4.8 GB with a million and 2.7 GB with half of it
 _CLIP = ", or count them at its ends with clip=True"
 
 
@@ -46,7 +47,7 @@ def simulate(
     users: int | None = None,
     paper: bool = False,
     clip: bool = False,
-    random_state: RandomState = None,
+    seed: Seed = None,
     **choices: Any,
 ) -> Estimate:
     """The estimate that a method would give if everybody in ``data`` took part, sampled from its exact law.
@@ -56,25 +57,36 @@ def simulate(
     all combinations of codes, so that millions of people cost nothing. ``schema`` declares the attributes: a `Schema`,
     attributes, or texts such as ``"pay=real,0,500000,512"``. ``clip`` counts values beyond the declared range at its
     nearer end; ``estimate.clipped`` says how many. ``method``, ``users`` (as the method is told; left out, the true
-    number), ``paper`` and ``choices`` are those of `make_mechanism`. The same ``random_state`` gives the same estimate.
+    number), ``paper`` and ``choices`` are those of `make_mechanism`. The same ``seed`` gives the same estimate.
     """
     declared = as_schema(schema)
+    _check_codes(declared, method)
     people, moved = _people(data, declared, histogram, clip)
     known = people.n if users is None else users
     mechanism = make_mechanism(method, declared, epsilon, known, paper=paper, **choices)
-    estimate = run_simulation(mechanism, declared, people, _own_generator(random_state))
+    estimate = run_simulation(mechanism, declared, people, _own_generator(seed))
     return estimate.came_from(backend_of(data), moved)
 
 
-def _own_generator(random_state: RandomState) -> Generator:
+def _check_codes(schema: Schema, method: object) -> None:
+    """Refuse what the default would fill all memory with, such as whole numbers up to a billion without buckets."""
+    for a in schema.attributes if method is None else ():
+        if a.size > _MOST_CODES:
+            raise ValueError(
+                f"expected at most {_MOST_CODES:,} codes of an attribute where no method is named, got {a.size:,} of"
+                f" {a.name}: declare a number of buckets, such as 512, or name a method for long ranges, such as ahead"
+            )
+
+
+def _own_generator(seed: Seed) -> Generator:
     """A generator that has nothing to do with ``default_rng`` of the same number.
 
     People are often made with that one. Then their values and their groups would be made of the same random numbers:
     whoever has a large value would be in the last groups.
     """
-    if isinstance(random_state, int | np.integer) and random_state >= 0:
-        return np.random.default_rng(SeedSequence(int(random_state), spawn_key=(_STREAM,)))
-    return generator(random_state)
+    if isinstance(seed, int | np.integer) and seed >= 0:
+        return np.random.default_rng(SeedSequence(int(seed), spawn_key=(_STREAM,)))
+    return generator(seed)
 
 
 def population(data: Any, schema: Schema, histogram: Any = None) -> Population:
@@ -111,6 +123,7 @@ def collect(
     when it takes longer than two seconds. The rest is as for `simulate`.
     """
     declared = as_schema(schema)
+    _check_codes(declared, method)
     columns, moved = _columns(data, declared, clip)
     people = People.of(columns, declared, clips=True)
     known = (len(people) or None) if users is None else users

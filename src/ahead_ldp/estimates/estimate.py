@@ -25,7 +25,7 @@ from ahead_ldp.estimates.bands import Kind, normal_draws
 from ahead_ldp.estimates.findings import Findings
 from ahead_ldp.estimates.origin import Origin
 from ahead_ldp.estimates.quantiles import Mean, Quantiles, StrictNumber, StrictPlaces, notes_of
-from ahead_ldp.estimates.showing import RandomState, Shown
+from ahead_ldp.estimates.showing import Seed, Shown
 from ahead_ldp.estimates.slices import (
     around_levels,
     blocks,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # what analyses give: they stand above, and are loaded on use
     from ahead_ldp.estimates.analysis.spread import Mode
     from ahead_ldp.estimates.analysis.weights import Calibrated
 
-__all__ = ["Answers", "Estimate", "RandomState"]
+__all__ = ["Answers", "Estimate", "Seed"]
 
 MOST_POINTS = 1024  # of a curve, where the caller does not say which: no picture shows more
 _TERMS = 64  # of a linear combination whose covariances are found pair by pair, at most: 2016 pairs

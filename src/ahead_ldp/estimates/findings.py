@@ -83,6 +83,21 @@ class Findings(Framed):
         """How many numbers."""
         return int(self.values.size)
 
+    def __eq__(self, other: object) -> bool:
+        """The same numbers with the same errors about the same things."""
+        if not isinstance(other, Findings):
+            return NotImplemented
+        if list(self.labels) != list(other.labels) or self.names != other.names:
+            return False
+        pairs = [(self.values, other.values)]
+        if self.error is not None and other.error is not None:
+            pairs.append((self.error, other.error))
+        same = all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+        return same and (self.error is None) == (other.error is None)
+
+    def __hash__(self) -> int:
+        return hash(self.values.tobytes())
+
     def __repr__(self) -> str:
         """Short: the first numbers; `table` has them all, with their intervals."""
         shown = [f"{name}: {self._brief(i)}" for i, name in enumerate(self.names[:3])]

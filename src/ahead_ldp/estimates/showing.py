@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ahead_ldp.estimates.frames import Frame
 
-RandomState = int | Generator | None
+Seed = int | Generator | None
 
 _MOST_SHOWN = 5  # attributes on a card
 _MOST_BARS = 60  # of a drawing on a card
@@ -79,26 +79,26 @@ class Shown:
         return chart
 
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["dict"]) -> Columns:
+    def sample(self, n: int, seed: Seed = None, *, backend: Literal["dict"]) -> Columns:
         """As plain arrays by name."""
 
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["pandas"]) -> pandas.DataFrame:
+    def sample(self, n: int, seed: Seed = None, *, backend: Literal["pandas"]) -> pandas.DataFrame:
         """With pandas."""
 
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["polars"]) -> polars.DataFrame:
+    def sample(self, n: int, seed: Seed = None, *, backend: Literal["polars"]) -> polars.DataFrame:
         """With Polars."""
 
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: Literal["arrow"]) -> pyarrow.Table:
+    def sample(self, n: int, seed: Seed = None, *, backend: Literal["arrow"]) -> pyarrow.Table:
         """As a table of Arrow."""
 
     @overload
-    def sample(self, n: int, random_state: RandomState = None, *, backend: None = None) -> Frame:
+    def sample(self, n: int, seed: Seed = None, *, backend: None = None) -> Frame:
         """In the library that the data came in, else in one that is installed."""
 
-    def sample(self, n: int, random_state: RandomState = None, *, backend: Backend | None = None) -> Frame:
+    def sample(self, n: int, seed: Seed = None, *, backend: Backend | None = None) -> Frame:
         """Synthetic records in the user's units as a frame (see `to_frame`), drawn from the joint distribution.
 
         They carry no more about anybody than the estimate does, and its noise; they are for programs that need
@@ -106,7 +106,7 @@ class Shown:
         """
         if isinstance(n, bool) or not hasattr(n, "__index__") or n < 0:
             raise ValueError(f"expected n to be a whole number >= 0, got {n!r}")
-        rng = generator(random_state)
+        rng = generator(seed)
         return frame(decode(self.schema, self.sample_codes(int(n), rng), rng), backend or self.backend)
 
     @overload
@@ -207,13 +207,13 @@ class Shown:
         return self
 
 
-def generator(random_state: RandomState) -> Generator:
+def generator(seed: Seed) -> Generator:
     """The generator of a seed, or the one that was given; without either a new one."""
     try:
-        return np.random.default_rng(random_state)
+        return np.random.default_rng(seed)
     except (TypeError, ValueError):
-        rule = "expected random_state to be a whole number >= 0 or a numpy Generator"
-        raise ValueError(f"{rule}, got {random_state!r}") from None
+        rule = "expected seed to be a whole number >= 0 or a numpy Generator"
+        raise ValueError(f"{rule}, got {seed!r}") from None
 
 
 def _restored(cls: type[Shown], state: Mapping[str, Any]) -> Shown:

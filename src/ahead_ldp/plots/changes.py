@@ -9,7 +9,19 @@ import numpy as np
 from ahead_ldp.estimates.answers import Answers, Kind
 from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.plots.intervals import plot_answers
-from ahead_ldp.plots.style import BLUE, ORANGE, SIMULTANEOUS, SKY, dress, footnote, legend_above, new_figure, on_axis
+from ahead_ldp.plots.style import (
+    BLUE,
+    NOTES,
+    ORANGE,
+    SIMULTANEOUS,
+    SKY,
+    dress,
+    footnote,
+    height_of_rows,
+    legend_above,
+    new_figure,
+    on_axis,
+)
 from ahead_ldp.schema.units import numbers_of
 
 if TYPE_CHECKING:
@@ -56,7 +68,7 @@ def plot_difference(
     Categories have the change alone, a row each. Where the outer band leaves 0, something changed.
     """
     a = change.first._attribute(attribute, ordered=False)
-    figure = new_figure(7.0, 1.4 + 0.32 * a.ordered_size if a.labels else 5.6)
+    figure = new_figure(7.0, NOTES + height_of_rows(a.labels) if a.labels else 5.6)
     footnote(figure, draw_difference(figure, change, a.name, level, kind), level, kind)
     return figure
 

@@ -15,7 +15,7 @@ from ahead_ldp.plots.changes import Change, draw_difference
 from ahead_ldp.plots.densities import draw_density
 from ahead_ldp.plots.findings import plot_findings
 from ahead_ldp.plots.intervals import plot_answers
-from ahead_ldp.plots.style import new_figure
+from ahead_ldp.plots.style import height_of_rows, new_figure
 from ahead_ldp.schema.queries import Query
 from ahead_ldp.schema.units import text, unit
 
@@ -158,7 +158,7 @@ class Contents:
             return
         yield Heading("Queries")
         answers = estimate.ask(*queries)
-        figure = new_figure(7.0, 0.9 + 0.32 * len(answers))
+        figure = new_figure(7.0, height_of_rows(answers.names))
         plot_answers(answers, ax=figure.add_subplot(), level=self.level, kind=self.kind)
         yield Picture(figure, f"The share of people whom each query holds. {_LINES.format(100 * self.level)}")
         yield self._shares(("query", "share"), answers, percent)
@@ -184,7 +184,7 @@ class Contents:
                 continue
             mean = groups.mean(a.name)
             yield Heading(f"Mean of {a.name}", 3)
-            figure = new_figure(7.0, 0.9 + 0.32 * len(mean))
+            figure = new_figure(7.0, height_of_rows(mean.names))
             plot_findings(mean, figure.add_subplot(), self.level, self.kind)
             yield Picture(figure, f"The mean of {a.name} in each group. {_LINES.format(100 * self.level)}")
             yield self._numbers(mean)
@@ -217,7 +217,7 @@ class Contents:
             yield from self._change(change, estimate.schema.attributes[estimate.schema.index(name)])
 
     def _change(self, change: Change, a: Attribute) -> Iterator[Block]:
-        figure = new_figure(7.0, 4.6 if not a.labels else 0.9 + 0.32 * a.ordered_size)
+        figure = new_figure(7.0, height_of_rows(a.labels) if a.labels else 4.6)
         answers = draw_difference(figure, change, a.name, self.level, self.kind)
         if a.labels:
             what = f"By how much the share of each category of {a.name} changed. {_LINES.format(100 * self.level)}"

@@ -255,5 +255,6 @@ def draw_heat(ax: Axes, chosen: list[Attribute], ends: list[Ints], picture: Floa
     mesh = ax.pcolormesh(x, y, shown, cmap=HEAT, norm=norm, rasterized=picture.size > 4096)
     dress(ax.xaxis, chosen[0])
     dress(ax.yaxis, chosen[1])
-    ax.tick_params(axis="x", rotation=30 if chosen[0].labels or chosen[0].kind == "real" else 0)
+    if chosen[0].kind == "real":
+        ax.tick_params(axis="x", rotation=30)
     return mesh

@@ -9,7 +9,19 @@ import numpy as np
 
 from ahead_ldp.estimates.answers import Kind
 from ahead_ldp.estimates.findings import Findings
-from ahead_ldp.plots.style import BLUE, SIMULTANEOUS, dress, figure_of, legend_above, new_figure, on_axis
+from ahead_ldp.plots.style import (
+    BLUE,
+    NOTES,
+    SIMULTANEOUS,
+    dress,
+    figure_of,
+    height_of_rows,
+    legend_above,
+    name_ticks,
+    new_figure,
+    on_axis,
+    rows_named,
+)
 from ahead_ldp.schema.arrays import Floats
 
 if TYPE_CHECKING:
@@ -32,7 +44,9 @@ def plot_findings(
     Without ``sort`` rows keep their order, as rounds of a series should.
     """
     n = len(findings)
-    figure = new_figure(7.0, 1.4 + 0.32 * n) if ax is None else figure_of(ax)
+    columns = [np.asarray(column).tolist() for column in findings.labels.values()]
+    names = [", ".join(map(str, row)) for row in zip(*columns, strict=True)]
+    figure = new_figure(7.0, NOTES + height_of_rows(names)) if ax is None else figure_of(ax)
     drawn = figure.add_subplot() if ax is None else ax
     order = np.argsort(-findings.values, kind="stable") if sort else np.arange(n)
     rows = np.arange(n)
@@ -44,8 +58,7 @@ def plot_findings(
             elinewidth=width, capsize=2 if together else 3, markersize=5,
             label=SIMULTANEOUS if together else f"estimate, {100 * level:g} % interval",
         )  # fmt: skip
-    columns = [np.asarray(column)[order].tolist() for column in findings.labels.values()]
-    drawn.set_yticks(rows, [", ".join(map(str, row)) for row in zip(*columns, strict=True)])
+    name_ticks(drawn.yaxis, rows.astype(float), rows_named([names[i] for i in order]))
     drawn.set_ylim(n - 0.5, -0.5)
     if findings.attribute is not None and not findings.is_share:
         dress(drawn.xaxis, findings.attribute)

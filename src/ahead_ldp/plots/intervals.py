@@ -8,7 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ahead_ldp.estimates.answers import Answers, Kind
-from ahead_ldp.plots.style import BLUE, SIMULTANEOUS, VERMILLION, Size, Style, canvas, footnote, legend_above, marked
+from ahead_ldp.plots.style import (
+    BLUE,
+    NOTES,
+    SIMULTANEOUS,
+    VERMILLION,
+    Size,
+    Style,
+    canvas,
+    footnote,
+    height_of_rows,
+    legend_above,
+    marked,
+    name_ticks,
+    rows_named,
+)
 from ahead_ldp.schema.arrays import Floats
 
 if TYPE_CHECKING:
@@ -32,7 +46,8 @@ def plot_answers(
     ``style`` one of matplotlib's.
     """
     n = len(answers)
-    with canvas(ax, (7.0, 1.4 + 0.32 * n), size, style) as figure:
+    names = _names(answers)
+    with canvas(ax, (7.0, NOTES + height_of_rows(names)), size, style) as figure:
         drawn = figure.add_subplot() if ax is None else ax
         values, marks = 100 * answers.values.reshape(-1), marked(answers, kind).reshape(-1)
         rows = np.arange(n)
@@ -51,7 +66,8 @@ def plot_answers(
             if true.size != n:
                 raise ValueError(f"expected truth for {n} answers, got {true.size}")
             drawn.plot(100 * true, rows, "D", color=VERMILLION, fillstyle="none", markersize=8, zorder=3, label="truth")
-        drawn.set_yticks(rows, [name + "*" * bool(mark) for name, mark in zip(_names(answers), marks, strict=True)])
+        starred = [name + "*" * bool(mark) for name, mark in zip(names, marks, strict=True)]
+        name_ticks(drawn.yaxis, rows.astype(float), rows_named(starred))
         drawn.set_ylim(n - 0.5, -0.5)
         if answers.limits[0] < 0:  # changes
             drawn.axvline(0.0, color="0.4", linewidth=0.8, zorder=0)

@@ -22,7 +22,8 @@ _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem 
 svg{max-width:100%;height:auto}figure{margin:1rem 0}h2{margin-top:2.5rem;border-bottom:1px solid #ddd}
 figcaption,.notes{color:#555;font-size:.85rem}table{border-collapse:collapse;font-size:.9rem;margin:1rem 0}
 th,td{text-align:right;padding:.25rem .75rem;border-bottom:1px solid #ddd;font-variant-numeric:tabular-nums}
-th:first-child{text-align:left;padding-left:0}tbody th{font-weight:normal}"""
+th:first-child{text-align:left;padding-left:0}tbody th{font-weight:normal}
+@media(min-width:46rem){td{white-space:nowrap}}"""
 _LACKING = (
     "Boxes{} stand for letters, {} in all, of which there was no font on the machine that wrote this report. Install a"
     " font that has them, and write it again."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
@@ -31,6 +31,14 @@ HEAT = "cividis"  # perceptually even, and the same for most kinds of colour vis
 SIMULTANEOUS = "simultaneous"  # what a legend calls intervals that all hold at once
 _MOST_TICKS = 24
 _LETTERS = 118 / 7.0  # of a line below a picture, for every inch of it
+_TICK_LETTERS = 12.0  # of a label of an axis, for every inch; measured with matplotlib's font
+_MOST_LINES = 4  # of a label below an axis that stays upright
+_TURNED = 35.0  # degrees of a label that would cover its neighbours
+_TURNED_LETTERS = 28  # of such a label; of a longer one the beginning is shown
+_SIDE_LETTERS = 20  # in a line of a name beside a heat map, which has two
+_ROW_LETTERS, _ROW_LINES = 38, 3  # of the name of a row, in a line, and lines
+_ROW, _LINE = 0.32, 0.17  # inches of a row, and of a line of its name
+NOTES = 0.5  # inches, of the lines below a picture
 
 Size = tuple[float, float]  # width and height of a picture, in inches
 Style = str | dict[str, Any] | list[str | dict[str, Any]]  # whatever `matplotlib.style.context` takes
@@ -95,7 +103,7 @@ def dress(axis: Any, attribute: Attribute) -> None:
     """Give an axis the attribute's name and ticks in its units."""
     from matplotlib import dates, ticker
 
-    axis.set_label_text(attribute.name)
+    axis.set_label_text(attribute.name, parse_math=False)
     if attribute.kind in ("date", "datetime"):
         locator = dates.AutoDateLocator()  # type: ignore[no-untyped-call]
         axis.set_major_locator(locator)
@@ -106,9 +114,46 @@ def dress(axis: Any, attribute: Attribute) -> None:
     elif attribute.labels:
         step = -(-len(attribute.labels) // _MOST_TICKS)
         places = np.arange(0, len(attribute.labels), step)
-        axis.set_ticks(places + 0.5, [attribute.labels[i] for i in places])
+        _fit_names(axis, np.asarray(places + 0.5, np.float64), [attribute.labels[i] for i in places])
     else:
         axis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f"{x:,.10g}"))
+
+
+def name_ticks(axis: Any, places: Floats, names: Sequence[str], **text: Any) -> None:
+    """Ticks with names as they are: "$10 to $20" is no formula."""
+    axis.set_ticks(places, names, **text)
+    for label in axis.get_ticklabels():
+        label.set_parse_math(False)
+
+
+def _fit_names(axis: Any, places: Floats, names: list[str]) -> None:
+    """Ticks with names. Long ones are broken into lines below an axis, or turned; beside an axis they are broken."""
+    if axis.axis_name == "y":
+        name_ticks(axis, places, [_broken(name, _SIDE_LETTERS, 2) for name in names])
+        return
+    inches = axis.axes.get_position().width * figure_of(axis.axes).get_figwidth()
+    room = int(_TICK_LETTERS * inches / len(names))
+    lines = [wrap(name, max(room, 1), break_long_words=False, break_on_hyphens=False) for name in names]
+    if max(len(line) for name in lines for line in name) <= room and max(map(len, lines)) <= _MOST_LINES:
+        name_ticks(axis, places, ["\n".join(name) for name in lines])
+    else:
+        short = [_broken(name, _TURNED_LETTERS, 1) for name in names]
+        name_ticks(axis, places, short, rotation=_TURNED, ha="right", rotation_mode="anchor")
+
+
+def _broken(name: str, letters: int, lines: int) -> str:
+    """A name in at most so many lines; of a longer one the beginning."""
+    return "\n".join(wrap(name, letters, max_lines=lines, placeholder=" …"))
+
+
+def rows_named(names: Sequence[str]) -> list[str]:
+    """Names of rows as they stand beside them: long ones in several lines."""
+    return [_broken(name, _ROW_LETTERS, _ROW_LINES) for name in names]
+
+
+def height_of_rows(names: Sequence[str]) -> float:
+    """Inches of a picture with a row for each name, a legend above and an axis below."""
+    return 0.9 + sum(max(_ROW, _LINE * (name.count("\n") + 1) + 0.1) for name in rows_named(names))
 
 
 def title_of(estimate: Estimate) -> str:

@@ -144,7 +144,7 @@ def _from_frame(source: Any, columns: Sequence[str] | None, local: Collection[st
         import narwhals as nw
     except ImportError:
         raise ValueError(f"expected the extra frames for a {type(source).__name__}: {_EXTRA}") from None
-    frame: Any = nw.from_native(source, allow_series=True, pass_through=True)
+    frame: Any = nw.from_native(_with_text_names(source), allow_series=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame | nw.Series):
         frame = nw.from_native(_by_protocol(source), eager_only=True)
     if isinstance(frame, nw.Series):
@@ -153,6 +153,17 @@ def _from_frame(source: Any, columns: Sequence[str] | None, local: Collection[st
         return {name: _from_series(frame, name in local)}
     table = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     return {name: _from_series(table[name], name in local) for name in _chosen(table.columns, columns)}
+
+
+def _with_text_names(source: Any) -> Any:
+    """A frame of pandas whose columns are named by numbers, as those of an array are, with the numbers as text."""
+    names = list(getattr(source, "columns", ())) if type(source).__module__.startswith("pandas.") else []
+    texts = _chosen([str(name) for name in names], None)
+    if texts == names:
+        return source
+    named = source.copy(deep=False)
+    named.columns = texts
+    return named
 
 
 def _by_protocol(source: Any) -> Any:

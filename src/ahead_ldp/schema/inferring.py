@@ -18,12 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ahead_ldp.device.codes import Attribute, Schema
+from ahead_ldp.device.texts import LONGEST_NAME, check_name
 from ahead_ldp.schema import attributes as declare
 from ahead_ldp.schema.columns import read_columns
 from ahead_ldp.schema.fitting import is_missing
 
 _MOST_ALONE = 128  # whole numbers that each have a code of their own; more are put in buckets
 _MOST_CATEGORIES = 64
+_LARGEST = 2.0**52  # of a number; rounded outward it is below 2**53, the most that a bound may be
+_NAME = f"1 to {LONGEST_NAME} printable characters without spaces around"
 WARNING = (
     "Bounds and categories marked 'from data' are values of people in the data. Publishing them gives these values "
     "away, and no epsilon covers that. Replace them by what you know without the data."
@@ -124,6 +127,8 @@ def infer(data: Any, columns: Sequence[str] | None = None, *, buckets: int = 64)
 
 def _read(name: str, column: NDArray[Any], buckets: int) -> tuple[Attribute, bool] | str:
     """The attribute that a column suggests and whether anything in it is from the data; or why there is none."""
+    if not _is_name(name):
+        return f"its name is not {_NAME}"
     gone = np.fromiter((is_missing(x) for x in column), bool, column.size)
     present, missing = np.asarray(column)[~gone], "cell" if gone.any() else "refused"
     if not present.size:
@@ -150,7 +155,17 @@ def _categories(name: str, present: NDArray[Any], missing: str) -> tuple[Attribu
     labels = sorted({str(x) for x in present})
     if len(labels) > _MOST_CATEGORIES:
         return f"it has more than {_MOST_CATEGORIES} different texts"
+    if not all(map(_is_name, labels)):
+        return f"not all of its texts are {_NAME}"
     return declare.nominal(name, labels, missing), True
+
+
+def _is_name(text: str) -> bool:
+    try:
+        check_name(text, "a name")
+    except ValueError:
+        return False
+    return True
 
 
 def _range(name: str, present: NDArray[Any], buckets: int, missing: str) -> tuple[Attribute, bool] | str:
@@ -167,6 +182,8 @@ def _range(name: str, present: NDArray[Any], buckets: int, missing: str) -> tupl
     if kind not in "iuf" or not np.isfinite(present).all():
         return "it holds numbers that are not finite" if kind == "f" else "its type has no kind"
     low, high = float(present.min()), float(present.max())
+    if max(-low, high) >= _LARGEST:
+        return "it holds numbers of 2**52 and more, as identifiers are"
     step = 10.0 ** floor(log10(high - low)) if high > low else 1.0
     low, high = floor(low / step) * step, ceil(high / step) * step
     if (present == np.floor(present)).all() and step >= 1:

@@ -27,7 +27,7 @@ def people(seed, moved=0.0):
 
 
 def estimate(x, seed, epsilon=2.0, schema=LINE):
-    return ahead_ldp.simulate(x, schema, epsilon=epsilon, random_state=seed)
+    return ahead_ldp.simulate(x, schema, epsilon=epsilon, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,35 @@ def test_buckets_may_differ(both):
     assert change.histogram("x", bins=[0, 16, 32, 63]).labels["x"].tolist() == ["0..15", "16..31", "32..63"]
 
 
+def test_ranges_that_were_declared_anew_share_few_borders():
+    """From -3..70 to -5..80: no border inside both; a curve at none of its points would see nothing."""
+    first = estimate(people(1) / 1.0, 11, 4.0, "x=real,-3,70,64")
+    same, moved = (estimate(people(2, part) / 1.0, 12, 4.0, "x=real,-5,80,64") for part in (0.0, 0.1))
+    change = ahead_ldp.difference(first, moved, sampled=False)
+    curve, bins = change.cdf("x", 12), change.histogram("x", 6)
+    assert len(curve) >= 8
+    truth = [np.mean(people(2, 0.1) <= x) - np.mean(people(1) <= x) for x in curve.labels["x"]]
+    low, high = curve.interval(0.999, simultaneous=True)
+    assert (low <= truth).all()
+    assert (truth <= high).all()
+    assert 4 <= len(bins) <= 6  # a heap may end two of them
+    assert bins.labels["x"][0].startswith("[-3, ")
+    assert bins.labels["x"][-1].endswith(", 70]")
+    assert ahead_ldp.difference(first, moved).test("x").rejected
+    assert not ahead_ldp.difference(first, same).test("x").rejected
+
+
+def test_one_border_of_both_is_not_enough():
+    """From 16..90 to 18..99, in ten buckets each: only 82 ends a bucket in both."""
+    rng = np.random.default_rng(5)
+    ages = [np.clip(rng.normal(45, 12, 20_000), low, high).astype(int) for low, high in ((16, 90), (18, 99))]
+    schemas = ["x=integer,16,90,10", "x=integer,18,99,10"]
+    change = ahead_ldp.difference(*map(estimate, ages, (1, 2), (2.0, 2.0), schemas))
+    assert {33, 41, 49, 58} <= set(change.cdf("x").labels["x"].tolist())
+    assert change.histogram("x").labels["x"].tolist()[0] == "18..33"  # few are below 25
+    assert change.histogram("x", bins=1).labels["x"].tolist() == ["18..90"]
+
+
 def test_every_code_is_a_bin_where_there_are_few():
     """A scale from 1 to 5, as surveys have it: borders that both have are the ends of bins, the outer ones included."""
     rng = np.random.default_rng(6)
@@ -126,7 +155,7 @@ def test_who_was_drawn_is_in_the_errors_of_means_and_quantiles():
     """With next to no noise, the model's errors are those of two samples: the textbook's."""
     rng = np.random.default_rng(7)
     crowds = [np.clip(rng.normal(32, 8, 2000), 0, 63).astype(int) for _ in range(2)]
-    made = [ahead_ldp.simulate(x, LINE, epsilon=16, method="flat", random_state=i) for i, x in enumerate(crowds)]
+    made = [ahead_ldp.simulate(x, LINE, epsilon=16, method="flat", seed=i) for i, x in enumerate(crowds)]
     own, drawn = (ahead_ldp.difference(*made, sampled=sampled) for sampled in (False, True))
     of_mean = np.sqrt(sum(x.var() / x.size for x in crowds))
     assert np.sqrt(drawn.mean("x").error ** 2 - own.mean("x").error ** 2) == pytest.approx(of_mean, rel=0.02)
@@ -160,14 +189,18 @@ def test_attributes_that_both_have_of_one_kind_are_named():
 
 
 def test_what_cannot_be_compared_is_refused(both):
-    part = ahead_ldp.simulate(people(1), LINE, epsilon=2.0, random_state=11)
+    part = ahead_ldp.simulate(people(1), LINE, epsilon=2.0, seed=11)
     assert ahead_ldp.difference(both[0], part).same
     with pytest.raises(ValueError, match="same kind"):
         ahead_ldp.difference(both[0], estimate(people(1) / 1.0, 5, schema="x=real,0,64,16")).mean("x")
     with pytest.raises(ValueError, match="at least one level"):
         ahead_ldp.difference(*both).quantiles("x", [])
-    with pytest.raises(ValueError, match="borders"):
-        ahead_ldp.difference(both[0], estimate(people(1) + 100, 5, schema="x=integer,100,163")).cdf("x")
+    apart = ahead_ldp.difference(both[0], estimate(people(1) + 100, 5, schema="x=integer,100,163"))
+    for ask in (apart.cdf, apart.histogram, apart.test):
+        with pytest.raises(ValueError, match=r"borders of x .* ranges apart: 0\.\.63 and 100\.\.163"):
+            ask("x")
+    with pytest.raises(ValueError, match="inside the ranges of both estimates, got none"):
+        ahead_ldp.difference(both[0], estimate(people(1) + 63, 5, schema="x=integer,63,126")).cdf("x")
 
 
 def test_estimates_that_share_reports_are_refused(both):
@@ -236,7 +269,7 @@ def test_the_models_test_knows_that_points_of_a_curve_move_together(both):
 def test_draws_of_two_estimates_are_independent():
     """Both come from one seed. In the same order their difference would be next to nothing."""
     counts = np.bincount(people(1) // 8, minlength=8)
-    flat = [ahead_ldp.simulate(histogram=counts, schema="x=integer,0,7", epsilon=1, method="flat", random_state=i)
+    flat = [ahead_ldp.simulate(histogram=counts, schema="x=integer,0,7", epsilon=1, method="flat", seed=i)
             for i in (1, 2)]  # fmt: skip
     queries = ["x <= 2", "x <= 5"]
     alone = [e.joint_errors(Workload.from_queries(e.schema, queries)) for e in flat]

@@ -28,11 +28,11 @@ def found(estimate):
 @pytest.fixture(scope="module")
 def sharp():
     """A hundred times as many people, at a large epsilon: next to no noise."""
-    return ahead_ldp.simulate(histogram=100 * np.bincount(PEOPLE, minlength=64), schema=LINE, epsilon=6, random_state=2)
+    return ahead_ldp.simulate(histogram=100 * np.bincount(PEOPLE, minlength=64), schema=LINE, epsilon=6, seed=2)
 
 
 def test_functionals_tend_to_the_truth(sharp):
-    rough = ahead_ldp.simulate(PEOPLE, LINE, epsilon=1, random_state=2)
+    rough = ahead_ldp.simulate(PEOPLE, LINE, epsilon=1, seed=2)
     near, far, truth = found(sharp), found(rough), truths(PEOPLE)
     for name, value in truth.items():
         (low,), (high,) = near[name].interval()
@@ -48,9 +48,7 @@ def test_functionals_close_in_on_the_truth_with_the_root_of_the_people():
     counts = np.bincount(PEOPLE // 8, minlength=8)
     truth, widths, misses = truths(np.repeat(np.arange(8), counts)), [], []
     for times in (1, 16):
-        few = ahead_ldp.simulate(
-            histogram=times * counts, schema="x=integer,0,7", epsilon=4, method="flat", random_state=3
-        )
+        few = ahead_ldp.simulate(histogram=times * counts, schema="x=integer,0,7", epsilon=4, method="flat", seed=3)
         made = {"std": few.std(), "Gini": few.gini("x"), "bottom half": few.lorenz("x", [0.5])}
         ends = {name: findings.interval() for name, findings in made.items()}
         widths.append({name: float(high[0] - low[0]) for name, (low, high) in ends.items()})
@@ -97,7 +95,7 @@ def test_the_mode_is_in_its_region(sharp):
 def test_missing_values_are_left_out():
     people = np.where(np.arange(PEOPLE.size) % 4 == 0, np.nan, PEOPLE)
     schema = [ahead_ldp.Attribute("x", "integer", 0, 63, missing="cell")]
-    estimate = ahead_ldp.simulate(people, schema, epsilon=4, random_state=3)
+    estimate = ahead_ldp.simulate(people, schema, epsilon=4, seed=3)
     truth = truths(PEOPLE[np.arange(PEOPLE.size) % 4 != 0])
     for name in ("std", "below 15", "above 40", "bottom half", "Gini"):
         (low,), (high,) = found(estimate)[name].interval()
@@ -128,7 +126,7 @@ def test_pairs_hold_the_truth_and_see_dependence():
     rng = np.random.default_rng(4)
     x = rng.integers(0, 8, 200_000)
     y = np.where(rng.random(x.size) < 0.7, x, rng.integers(0, 8, x.size))
-    estimate = ahead_ldp.simulate({"x": x, "y": y}, ["x=integer,0,7", "y=integer,0,7"], epsilon=5, random_state=5)
+    estimate = ahead_ldp.simulate({"x": x, "y": y}, ["x=integer,0,7", "y=integer,0,7"], epsilon=5, seed=5)
     correlation = estimate.correlation("x", "y")
     (low,), (high,) = correlation.interval()
     assert 0 < low <= np.corrcoef(x, y)[0, 1] <= high
@@ -146,7 +144,7 @@ def test_pairs_hold_the_truth_and_see_dependence():
 def test_somebody_who_is_like_everybody_has_no_correlation():
     """Where the estimate has everybody at one code there is no spread to divide by: nothing is said, and no warning."""
     columns = {"x": np.zeros(300, int), "y": np.ones(300, int)}
-    estimate = ahead_ldp.simulate(columns, ["x=integer,0,1", "y=integer,0,1"], epsilon=6, random_state=1)
+    estimate = ahead_ldp.simulate(columns, ["x=integer,0,1", "y=integer,0,1"], epsilon=6, seed=1)
     found = estimate.correlation("x", "y")
     (low,), (high,) = found.interval()
     assert -1 <= low <= found.value <= high <= 1
@@ -168,9 +166,7 @@ def test_findings_are_short_in_a_session_and_a_table_in_a_notebook(sharp):
 def test_frames_are_those_of_the_data():
     polars = pytest.importorskip("polars")
     data = polars.DataFrame({"x": [1, 2, 3, 2] * 50, "g": ["a", "b", "b", "a"] * 50})
-    one, other = (
-        ahead_ldp.simulate(data, ["x=integer,0,3", "g=nominal,a|b"], epsilon=4, random_state=i) for i in (1, 2)
-    )
+    one, other = (ahead_ldp.simulate(data, ["x=integer,0,3", "g=nominal,a|b"], epsilon=4, seed=i) for i in (1, 2))
     change = ahead_ldp.difference(one, other)
     series = ahead_ldp.Series({"one": one, "other": other})
     for found in (

@@ -23,7 +23,7 @@ def crowd(n=60_000, seed=1):
 def grouped():
     """Of group c there are 60 people, half a standard error: in most runs, as in this one, it may be empty."""
     x, g = crowd()
-    return ahead_ldp.simulate({"x": x, "g": np.array(["a", "b", "c"])[g]}, SCHEMA, epsilon=3, random_state=4), x, g
+    return ahead_ldp.simulate({"x": x, "g": np.array(["a", "b", "c"])[g]}, SCHEMA, epsilon=3, seed=4), x, g
 
 
 def test_groups_hold_the_truth_and_tell_groups_apart(grouped):
@@ -128,9 +128,7 @@ def test_raking_meets_every_margin_and_says_what_it_assumes():
     odds = [m[0, 0] * m[1, 1] / (m[0, 1] * m[1, 0]) for m in (shares, weighted)]
     assert odds[0] == pytest.approx(odds[1])  # dependence stays
     columns = {"a": rng.choice(["x", "y"], 5000), "b": rng.choice(["u", "v"], 5000), "c": rng.integers(0, 8, 5000)}
-    estimate = ahead_ldp.simulate(
-        columns, ["a=nominal,x|y", "b=nominal,u|v", "c=integer,0,7"], epsilon=2, random_state=1
-    )
+    estimate = ahead_ldp.simulate(columns, ["a=nominal,x|y", "b=nominal,u|v", "c=integer,0,7"], epsilon=2, seed=1)
     found = estimate.calibrated({"a": {"x": 1, "y": 1}, "b": {"u": 3, "v": 1}}).ask("c >= 4")
     assert found.kind() == "model"
     assert any("pairs alone" in note for note in found.notes())
@@ -142,7 +140,7 @@ def test_raking_meets_every_margin_and_says_what_it_assumes():
 def test_the_errors_of_raked_weights_are_counted():
     """What the shares of the strata are off by moves the weights: the linear part is the derivative."""
     columns = {"a": ["x", "y"] * 500, "b": ["u", "v", "w", "v"] * 250}
-    estimate = ahead_ldp.simulate(columns, ["a=nominal,x|y", "b=nominal,u|v|w"], epsilon=2, random_state=1)
+    estimate = ahead_ldp.simulate(columns, ["a=nominal,x|y", "b=nominal,u|v|w"], epsilon=2, seed=1)
     made = estimate.calibrated({"a": {"x": 1, "y": 2}, "b": {"u": 3, "v": 1, "w": 2}})
     shares, shape = np.random.default_rng(3).dirichlet(np.full(6, 5.0)), (2, 3)
     object.__setattr__(made, "shares", shares)
@@ -184,7 +182,7 @@ def test_wrong_margins_are_refused(grouped, margins, message):
 def test_a_wanted_group_of_which_the_estimate_has_nobody_is_named():
     histogram = np.array([5000, 5000, 0])
     schema = "g=nominal,a|b|c"
-    estimate = ahead_ldp.simulate(histogram=histogram, schema=schema, epsilon=6, random_state=1, method="flat")
+    estimate = ahead_ldp.simulate(histogram=histogram, schema=schema, epsilon=6, seed=1, method="flat")
     with pytest.raises(ValueError, match="margin of g, got an estimate with nobody in 'c'"):
         estimate.calibrated({"g": {"a": 1, "b": 1, "c": 1}}).ask("g = a")
 
@@ -208,7 +206,7 @@ def rounds():
     made = {}
     for i, share in enumerate((0.2, 0.2, 0.5)):
         counts = np.array([(1 - share) * 20_000, share * 20_000]).astype(int)
-        made[str(2020 + i)] = ahead_ldp.simulate(histogram=counts, schema="v=nominal,no|yes", epsilon=1, random_state=i)
+        made[str(2020 + i)] = ahead_ldp.simulate(histogram=counts, schema="v=nominal,no|yes", epsilon=1, seed=i)
     return ahead_ldp.Series(made)
 
 

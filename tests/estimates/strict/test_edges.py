@@ -176,6 +176,6 @@ def test_large_epsilon_holds_for_rare_codes(method):
 
 def test_the_front_door_at_both_ends():
     for epsilon in (0.01, 16):
-        estimate = ahead_ldp.simulate([1, 1, 2, 2, 2], "x=integer,0,3", epsilon=epsilon, random_state=1)
+        estimate = ahead_ldp.simulate([1, 1, 2, 2, 2], "x=integer,0,3", epsilon=epsilon, seed=1)
         text = estimate.ask("x in 0..1", "x in 2..2").table()
         assert "%" in text

@@ -29,7 +29,7 @@ def crowd():
 
 def simulated(crowd, name, texts, epsilon=1.0, seed=1):
     data = {text.partition("=")[0]: crowd[text.partition("=")[0]] for text in texts}
-    return ahead_ldp.simulate(data, texts, method=name, epsilon=epsilon, random_state=seed)
+    return ahead_ldp.simulate(data, texts, method=name, epsilon=epsilon, seed=seed)
 
 
 def recorded(provenance, waves=None):
@@ -87,9 +87,7 @@ def test_signs_of_intervals_are_read_by_the_transform_that_they_belong_to(method
     """Of every order, and of the low ones alone, which do not come down to single codes; at 1.5 one order has cells."""
     people = {"pay": np.random.default_rng(8).integers(0, size, 10_000)}
     choices = {"users": 10_000} if method == "wavelet" else {}
-    own = ahead_ldp.simulate(
-        people, [f"pay=integer,0,{size - 1}"], method=method, epsilon=epsilon, random_state=1, **choices
-    )
+    own = ahead_ldp.simulate(people, [f"pay=integer,0,{size - 1}"], method=method, epsilon=epsilon, seed=1, **choices)
     read = recorded(own.provenance).estimate
     for queries in (["pay <= 100"], ["pay in 200..700", "pay >= 900"]):
         ours, theirs = own.ask(*queries), read.ask(*queries)

@@ -22,7 +22,7 @@ from tests.service.server.harness import TEXTS, ages, bench
 @pytest.fixture(scope="module")
 def estimate():
     people = np.random.default_rng(1).binomial(99, 0.4, 20_000)
-    return ahead_ldp.simulate(people, "age=integer,0,99", epsilon=3, random_state=2)
+    return ahead_ldp.simulate(people, "age=integer,0,99", epsilon=3, seed=2)
 
 
 @pytest.mark.parametrize(

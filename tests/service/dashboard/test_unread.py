@@ -16,7 +16,7 @@ EXAMPLES = ["age > 58", "age in 18..58", "", "town in {North}"]
 def estimate():
     rng = np.random.default_rng(1)
     people = {"age": rng.integers(18, 99, 500), "town": rng.choice(["North", "West"], 500)}
-    return ahead_ldp.simulate(people, ["age=integer,18,99", "town=nominal,North|West"], epsilon=2, random_state=1)
+    return ahead_ldp.simulate(people, ["age=integer,18,99", "town=nominal,North|West"], epsilon=2, seed=1)
 
 
 @pytest.mark.parametrize(

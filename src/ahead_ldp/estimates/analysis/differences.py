@@ -23,11 +23,13 @@ from ahead_ldp.estimates.strict.bounds import Bounds, Evidence
 from ahead_ldp.estimates.strict.functionals import Functional, Shares
 from ahead_ldp.estimates.strict.reports import StrictReports
 from ahead_ldp.schema.arrays import Bools, Floats
+from ahead_ldp.schema.coding import declared_range
 from ahead_ldp.schema.queries import Query, Snap
 from ahead_ldp.schema.units import borders, numbers_of, positions, positions_after, spoken, unit
 from ahead_ldp.schema.workloads import Workload
 
 _POINTS = 24  # of a curve, where the caller does not say which: each takes a bound of either estimate
+_ENOUGH = 8  # points at borders that both estimates have; with fewer, those of one estimate are taken. A choice
 _BOXES = 64  # of all queries together, beyond which no joint law is worked out
 _SEED = 1_963  # draws for a critical value are the same every time
 SAMPLED_NOTE = "The people of each estimate count as drawn at random from everybody; intervals are about everybody."
@@ -85,11 +87,13 @@ class Difference:
         """By how much the share of people up to each point, included, changed.
 
         ``points`` are in the user's units, or a number of borders that both estimates have, spread over the people.
+        Where they share only a few, the borders of the coarser one are taken. They end inside buckets of the other, so
+        intervals are wider there.
         """
         a, b = self._attributes(attribute, ordered=True)
         whole = a.kind != "real"
         if isinstance(points, int):
-            numbers = self._common(a, b, points) - whole
+            numbers = self._points(a, b, points) - whole
             said: NDArray[Any] = spoken(a, numbers)
         else:
             numbers, said = numbers_of(a, points), np.asarray(points)
@@ -101,7 +105,8 @@ class Difference:
         """By how much the share of people in each bin changed.
 
         ``bins`` are borders in the user's units, as for a histogram, or a number of bins that end where both estimates
-        have borders. Categories are bins; those that only one of the estimates knows are left out.
+        have borders, or the coarser one where they share only a few. Categories are bins; those that only one of the
+        estimates knows are left out.
         """
         a, b = self._attributes(attribute, ordered=False)
         if a.labels:
@@ -113,9 +118,10 @@ class Difference:
         if isinstance(bins, int):
             if bins < 1:
                 raise ValueError(f"expected bins >= 1, got {bins}")
-            both = np.intersect1d(borders(a), borders(b))
-            inner = self._common(a, b, max(bins - 1, 1)) if bins > 1 or both.size < 2 else both[:0]
-            edges = np.unique([both[0], *inner, both[-1]])
+            both, range_ = np.intersect1d(borders(a), borders(b)), _range_of_both(a, b)
+            inner = self._points(a, b, bins - 1) if bins > 1 else both[:0]
+            outer = both if inner.size and np.isin(inner, both).all() else range_
+            edges = np.unique([outer[0], *inner, outer[-1]])
             ends = [positions(x, edges) for x in (a, b)]
             sides, labels = [(at[:-1], at[1:]) for at in ends], bin_labels(a, edges)
         else:
@@ -135,7 +141,7 @@ class Difference:
         of = " in ".join(filter(None, ["mean", unit(a)]))
         limits = float(-reach), float(reach)
         return self._finding(
-            a.name, of, np.array([value]), [lambda level: self._mean_ends(lines, level)], self._apart(errors), limits
+            a.name, of, np.array([value]), [partial(self._mean_ends, lines)], self._apart(errors), limits
         )
 
     def quantiles(self, attribute: str | None = None, levels: ArrayLike = (0.25, 0.5, 0.75)) -> Findings:
@@ -150,16 +156,9 @@ class Difference:
         numbers = np.stack([part._numbers(wanted) for part in parts])
         said = numbers if a.kind == "real" else np.stack([_whole(x, y) for x, y in zip((a, b), numbers, strict=True)])
         lines = self._lines(a.name)
-
-        def ends(level: float, p: float) -> tuple[float, float]:
-            """The interval of one difference."""
-            each = float(np.sqrt(level))  # Q14
-            (low, high), (least, most) = (line.quantile_ends(p, each) for line in lines)
-            return (0.0, 0.0) if self.same else (least - high, most - low)
-
         errors = [self._quantile_errors(part, line) for part, line in zip(parts, lines, strict=True)]
         reach = float(max(a.hi, b.hi) - min(a.lo, b.lo))
-        each = Each([partial(ends, p=p) for p in wanted.tolist()])
+        each = Each([partial(self._quantile_ends, lines, p) for p in wanted.tolist()])
         return Findings(
             {"level": wanted}, said[1] - said[0], each, self._apart(errors), assumed(self._both), (-reach, reach),
             middle=None if a.kind == "real" else numbers[1] - numbers[0], remarks=self._notes(),
@@ -221,18 +220,33 @@ class Difference:
             raise ValueError(f"expected {a.name} to be of the same kind in both estimates, got {' and '.join(said)}")
         return a, b
 
-    def _common(self, a: Attribute, b: Attribute, most: int) -> Floats:
-        """Borders inside the ranges of both attributes that both have, at most so many, spread over the people."""
+    def _points(self, a: Attribute, b: Attribute, most: int) -> Floats:
+        """Borders inside the ranges of both attributes, at most so many, spread over the people.
+
+        They are borders of both where there are enough of these, else those of the coarser one.
+        """
         if most < 1:
             raise ValueError(f"expected at least one point, got {most}")
-        shared = np.intersect1d(borders(a)[1:-1], borders(b)[1:-1])
-        if not shared.size:
-            raise ValueError(f"expected borders of {a.name} that both estimates have: name the points instead")
+        low, high = _range_of_both(a, b)
+        own = [x[(x > low) & (x < high)] for x in (borders(a), borders(b))]
+        shared = self._spread(a, b, np.intersect1d(own[0], own[1]), most)
+        if shared.size >= min(most, _ENOUGH):
+            return shared
+        coarser = self._spread(a, b, min(own, key=lambda x: x.size or np.inf), most)
+        points = coarser if coarser.size > shared.size else shared
+        if not points.size:
+            raise ValueError(f"expected borders of {a.name} inside the ranges of both estimates, got none: name points")
+        return points
+
+    def _spread(self, a: Attribute, b: Attribute, numbers: Floats, most: int) -> Floats:
+        """At most so many of the numbers, between which there are about equally many people."""
+        if not numbers.size:
+            return numbers
         pairs = zip(self._both, (a, b), strict=True)
-        below = [e._shares(slices(e.schema, a.name, 0 * shared, positions(x, shared))) for e, x in pairs]
+        below = [e._shares(slices(e.schema, a.name, 0 * numbers, positions(x, numbers))) for e, x in pairs]
         curve = np.maximum.accumulate((below[0] + below[1]) / 2)
         wanted = np.arange(1, most + 1) / (most + 1)
-        return shared[np.unique(np.clip(np.searchsorted(curve, wanted), 0, shared.size - 1))]
+        return numbers[np.unique(np.clip(np.searchsorted(curve, wanted), 0, numbers.size - 1))]
 
     @cached_property
     def _evidence(self) -> tuple[StrictReports, StrictReports]:
@@ -257,6 +271,13 @@ class Difference:
         bounds = added(after.evidence.both([after.numbers(*after.codes)]), before.evidence.both([lost]))
         upper, lower = bounds.at(pointwise_quantile(level))
         return -float(lower), float(upper)
+
+    def _quantile_ends(self, lines: Sequence[Line], p: float, level: float) -> tuple[float, float]:
+        if self.same:
+            return 0.0, 0.0
+        each = float(np.sqrt(level))  # Q14
+        (low, high), (least, most) = (line.quantile_ends(p, each) for line in lines)
+        return least - high, most - low
 
     def _answers(self, workloads: Sequence[Workload], labels: dict[str, NDArray[Any]]) -> Answers:
         before, after = (e.answer(w) for e, w in zip(self._both, workloads, strict=True))
@@ -405,6 +426,15 @@ class DifferenceIntervals:
 
 def _alike(a: Attribute, b: Attribute) -> bool:
     return a.kind == b.kind and (a.missing == "cell") == (b.missing == "cell")
+
+
+def _range_of_both(a: Attribute, b: Attribute) -> tuple[float, float]:
+    """Where the ranges of two attributes overlap."""
+    (low, high), (least, most) = ((float(x[0]), float(x[-1])) for x in (borders(a), borders(b)))
+    if max(low, least) >= min(high, most):
+        apart = " and ".join(declared_range(x) for x in (a, b))
+        raise ValueError(f"expected borders of {a.name} that both estimates have, got ranges apart: {apart}")
+    return max(low, least), min(high, most)
 
 
 def _whole(attribute: Attribute, numbers: Floats) -> Floats:

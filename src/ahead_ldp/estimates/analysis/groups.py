@@ -136,23 +136,15 @@ class Groups:
         if str(first) == str(second):
             raise ValueError(f"expected two different groups, got {first} twice")
         i, j = names.index(str(first)), names.index(str(second))
-
-        def ends(level: float) -> Ends:
-            """All ends for a level."""
-            if findings.ends is None:
-                raise ValueError("expected numbers that the reports alone can bound, got others")
-            low, high = findings.ends.interval(shared_level(level, 2))  # Q14
-            low, high = np.clip(low, *findings.limits), np.clip(high, *findings.limits)
-            return float(low[j] - high[i]), float(high[j] - low[i])
-
         error = None if findings.error is None else np.hypot(findings.error[[i]], findings.error[[j]])
         labels = {self.name: np.array([f"{second} less {first}"], object)}
         value, reach = (
             findings.values[[j]] - findings.values[[i]],
             float(np.max(findings.limits[1]) - np.min(findings.limits[0])),
         )
+        each = Each([partial(_less, findings, i, j)])
         return Findings(
-            labels, value, Each([ends]), error, findings.assumption, (-reach, reach), is_share=findings.is_share,
+            labels, value, each, error, findings.assumption, (-reach, reach), is_share=findings.is_share,
             middle=None if findings.middle is None else findings.middle[[j]] - findings.middle[[i]],
             backend=findings.backend,
         )  # fmt: skip
@@ -332,3 +324,12 @@ class Groups:
         low, high = np.interp([p - error, p + error], curve, ends)
         ends_at = numbers_at(line.attribute, np.array([low, high]))
         return value, float(ends_at[1] - ends_at[0]) / 2
+
+
+def _less(findings: Findings, i: int, j: int, level: float) -> Ends:
+    """The strict interval of one finding less another: both intervals hold at once, and their ends are subtracted."""
+    if findings.ends is None:
+        raise ValueError("expected numbers that the reports alone can bound, got others")
+    low, high = findings.ends.interval(shared_level(level, 2))  # Q14
+    low, high = np.clip(low, *findings.limits), np.clip(high, *findings.limits)
+    return float(low[j] - high[i]), float(high[j] - low[i])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
@@ -110,15 +110,17 @@ def mutual_information(estimate: Estimate, first: str, second: str, cells: int =
     value = _information(f) / np.log(2)
     most = np.log2(min(f.shape)) if min(f.shape) > 1 else 0.0
     labels = {"first": np.array([first], object), "second": np.array([second], object)}
-
-    def work(level: float) -> tuple[float, float]:
-        """The interval for a level."""
-        low, high = _information_ends(estimate, (a, b), ends, f, level)
-        return low / np.log(2), high / np.log(2)
-
+    each = Each([partial(_bits, estimate, (a, b), ends, f)])
     remark = f"In bits, on {f.shape[0]} blocks of {first} and {f.shape[1]} of {second}; finer blocks may tell more."
     values, limits = np.array([min(value, most)]), (0.0, float(most))
-    return Findings(labels, values, Each([work]), None, "", limits, remarks=(remark, LEANS))
+    return Findings(labels, values, each, None, "", limits, remarks=(remark, LEANS))
+
+
+def _bits(
+    estimate: Estimate, chosen: tuple[Attribute, Attribute], ends: tuple[Ints, Ints], f: Floats, level: float
+) -> tuple[float, float]:
+    low, high = _information_ends(estimate, chosen, ends, f, level)
+    return low / np.log(2), high / np.log(2)
 
 
 def _different(a: Attribute, b: Attribute) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def std(estimate: Estimate, attribute: str | None = None) -> Findings:
     low, high = line.codes
     limits = 0.0, float(high[-1] - low[0]) / 2
     error = line.error(((numbers - shares @ numbers) ** 2 - value**2) / (2 * max(value, 1e-300)))
-    ends = Each([lambda level: std_ends(line, level)])
+    ends = Each([partial(std_ends, line)])
     return _finding(
         line,
         min(value, limits[1]),
@@ -78,35 +79,38 @@ def below_median(estimate: Estimate, attribute: str | None, times: float = 0.6) 
     if not 0 < times < 1:
         raise ValueError(f"expected 0 < times < 1, got {times!r}")
     line = Line.of(estimate, attribute, positive=True)
-
-    def ends(level: float) -> tuple[float, float]:
-        """The interval for a level."""
-        on_the_way, own = levels_apart(level)
-        lines = times * np.array(line.quantile_ends(0.5, on_the_way))
-        lowest, highest = positions(line.attribute, lines)
-        z = pointwise_quantile(own)
-        return _share_ends(line, lowest, z)[0], _share_ends(line, highest, z)[1]  # Q3
-
     numbers, shares = line.density
     middle = float(np.interp(0.5, np.cumsum(shares), numbers))
     value = float(shares[numbers < times * middle].sum())
     near = np.abs(numbers - times * middle) <= 0.05 * middle, np.abs(numbers - middle) <= 0.05 * middle
     slope = times * float(shares[near[0]].sum()) / max(float(shares[near[1]].sum()), 1e-9)
     error = line.error((numbers < times * middle) - value - slope * ((numbers < middle) - 0.5))
-    return _finding(line, value, Each([ends]), error, f"share below {times:g} of the median", is_share=True)
+    ends = Each([partial(_below_median_ends, line, times)])
+    return _finding(line, value, ends, error, f"share below {times:g} of the median", is_share=True)
+
+
+def _below_median_ends(line: Line, times: float, level: float) -> tuple[float, float]:
+    """The shares below a part of the median that the reports allow: of the least and the largest median."""
+    on_the_way, own = levels_apart(level)
+    lines = times * np.array(line.quantile_ends(0.5, on_the_way))
+    lowest, highest = positions(line.attribute, lines)
+    z = pointwise_quantile(own)
+    return _share_ends(line, lowest, z)[0], _share_ends(line, highest, z)[1]  # Q3
 
 
 def _up_to(line: Line, at: float, what: str, beyond: bool = False) -> Findings:
-    def ends(level: float) -> tuple[float, float]:
-        """The interval for a level."""
-        low, high = _share_ends(line, at, pointwise_quantile(level))
-        return (1 - high, 1 - low) if beyond else (low, high)
-
     _, shares = line.density
     places = np.linspace(0, line.attribute.ordered_size, shares.size + 1)
     share = float(np.interp(at, places, np.append(0.0, np.cumsum(shares))))
     error = line.error(np.clip(at - places[:-1], 0.0, 1.0) - share)
-    return _finding(line, 1 - share if beyond else share, Each([ends]), error, f"share {what}", is_share=True)
+    ends = Each([partial(_up_to_ends, line, at, beyond)])
+    return _finding(line, 1 - share if beyond else share, ends, error, f"share {what}", is_share=True)
+
+
+def _up_to_ends(line: Line, at: float, beyond: bool, level: float) -> tuple[float, float]:
+    """The shares below a place, or from it on, that the reports allow."""
+    low, high = _share_ends(line, at, pointwise_quantile(level))
+    return (1 - high, 1 - low) if beyond else (low, high)
 
 
 def _share_ends(line: Line, at: float, z: float) -> tuple[float, float]:
