@@ -83,6 +83,20 @@ def test_a_prediction_is_a_measurement_on_the_reference():
     assert found == plan(mechanism, schema, 5_000)
 
 
+def test_a_plan_runs_nothing_twice(monkeypatch):
+    """Errors, intervals and questions are read off the same runs, and are those of runs made for each alone."""
+    schema, mechanism, runs = as_schema(["x=codes,16", "y=codes,8"]), AHEAD.paper(epsilon=1.0), []
+    alone = lay_out(mechanism, schema, 5_000)
+    people = reference_population("bumps", schema.sizes, 5_000, references.shape_rng("bumps"))
+    widths = planner.predict_widths(mechanism, schema, "bumps", people)
+    simulated = planner.run_simulation
+    monkeypatch.setattr(planner, "run_simulation", lambda *given: runs.append(given) or simulated(*given))
+    found = plan(mechanism, schema, 5_000)
+    assert len(runs) == len(references.SHAPES) * planner.REPEATS
+    assert found.groups == alone.groups
+    assert found.widths[references.SHAPES.index("bumps")] == widths
+
+
 TOLERANCE = 1.25  # of a mean over 16 to 40 intervals of other people, queries and noise; they scatter by 5 to 10 %
 
 

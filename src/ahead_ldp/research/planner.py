@@ -6,11 +6,12 @@ What depends on the people is what the method makes of reference populations, sa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import exp
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator
 
 from ahead_ldp.device.codes import Schema
@@ -18,15 +19,16 @@ from ahead_ldp.device.epsilon import epsilon_text
 from ahead_ldp.device.frames import ID_LENGTH
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.cards import card, whiskers
+from ahead_ldp.estimates.estimate import Estimate
 from ahead_ldp.mechanisms.ahead.decomposition import GrownTrees, threshold
 from ahead_ldp.mechanisms.few_people import MINIMUM
 from ahead_ldp.oracles import LinearOracle
 from ahead_ldp.partitions.trees import Tree
-from ahead_ldp.protocol.mechanism import Mechanism, Question, axes_of, check_count
+from ahead_ldp.protocol.mechanism import Mechanism, Question, Wave, axes_of, check_count
 from ahead_ldp.protocol.session import Provenance
 from ahead_ldp.protocol.turnout import Staffing, refusal, staffing
 from ahead_ldp.research import forecasts
-from ahead_ldp.research.evaluation import Spread, Task, run_trial, trial_rng, workload_rng
+from ahead_ldp.research.evaluation import Spread, Task, trial_rng, workload_rng
 from ahead_ldp.research.forecasts import NotTabled, Outlook, Source
 from ahead_ldp.research.references import (
     QUERIES,
@@ -41,6 +43,7 @@ from ahead_ldp.research.widths import KINDS, LEVEL, WIDTH_REPEATS, half_widths, 
 from ahead_ldp.schema.workloads import random_workload
 
 REPEATS = 5
+LAID_OUT = "zipf"  # the reference whose first run shows the questions of the groups
 ASKED_FOR = "asked for"  # the simulation
 
 
@@ -210,11 +213,10 @@ def plan(
         why = ASKED_FOR if simulate else ""
     except NotTabled as reason:
         outlook, why = None, str(reason)
-    laid_out = lay_out(mechanism, schema, users, quick=outlook is not None)
     if outlook is None:
-        predictions, widths = _simulated(mechanism, schema, users, progress)
+        laid_out, predictions, widths = _simulated(mechanism, schema, users, progress)
     else:
-        predictions, widths = _tabled(outlook, users)
+        laid_out, (predictions, widths) = lay_out(mechanism, schema, users, quick=True), _tabled(outlook, users)
     return replace(laid_out, minimum=minimum, predictions=predictions, widths=widths, simulated=why)
 
 
@@ -229,31 +231,45 @@ def _tabled(outlook: Outlook, users: int) -> tuple[tuple[Prediction, ...], tuple
 
 def _simulated(
     mechanism: Mechanism, schema: Schema, users: int, progress: Callable[[int, int], None] | None
-) -> tuple[tuple[Prediction, ...], tuple[PredictedWidths, ...]]:
-    predictions, widths, done = [], [], 0
+) -> tuple[Plan, tuple[Prediction, ...], tuple[PredictedWidths, ...]]:
+    """Every run serves all that is said of it: its error, the widths of the first ones, the questions of the first."""
+    laid_out, predictions, widths, done = Plan(mechanism, schema, users, ()), [], [], 0
     for shape in SHAPES:
         people = reference_population(shape, schema.sizes, users, shape_rng(shape))
         task = Task.of(schema, people, random_workload(schema, QUERIES, workload_rng(SEED)))
-        errors = []
+        errors, half = list[float](), _no_widths()
         for repetition in range(REPEATS):
-            errors.append(run_trial(task, mechanism, _trial_rng(mechanism, repetition)).mse)
+            estimate = run_simulation(mechanism, schema, people, _trial_rng(mechanism, repetition))
+            errors.append(float(np.mean((estimate.answer(task.workload, errors=False).values - task.truth) ** 2)))
+            if repetition < WIDTH_REPEATS:
+                _look_at_widths(estimate, shape, half)
+            if shape == LAID_OUT and repetition == 0:
+                laid_out = _planned(mechanism, schema, users, _asked(estimate))
             done += 1
             if progress:
                 progress(done, len(SHAPES) * REPEATS)
         predictions.append(Prediction(shape, people.n, Spread.of(errors)))
-        widths.append(predict_widths(mechanism, schema, shape, people))
-    return tuple(predictions), tuple(widths)
+        widths.append(PredictedWidths(shape, people.n, means(half)))
+    return laid_out, tuple(predictions), tuple(widths)
 
 
 def predict_widths(mechanism: Mechanism, schema: Schema, shape: str, people: Population) -> PredictedWidths:
     """What intervals would reach on a reference population, by the kind of question."""
-    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    shares = reference_shares(shape, schema.sizes)
+    half = _no_widths()
     for repetition in range(WIDTH_REPEATS):
-        estimate = run_simulation(mechanism, schema, people, _trial_rng(mechanism, repetition))
-        for kind in KINDS:
-            found[kind] += half_widths(estimate, shares, kind, SEED).tolist()
-    return PredictedWidths(shape, people.n, means(found))
+        _look_at_widths(run_simulation(mechanism, schema, people, _trial_rng(mechanism, repetition)), shape, half)
+    return PredictedWidths(shape, people.n, means(half))
+
+
+def _no_widths() -> dict[str, list[float]]:
+    return {kind: [] for kind in KINDS}
+
+
+def _look_at_widths(estimate: Estimate, shape: str, half: Mapping[str, list[float]]) -> None:
+    """Add what the intervals of one run reach."""
+    shares = reference_shares(shape, estimate.schema.sizes)
+    for kind in KINDS:
+        half[kind].extend(half_widths(estimate, shares, kind, SEED).tolist())
 
 
 def lay_out(mechanism: Mechanism, schema: Schema, users: int, quick: bool = False) -> Plan:
@@ -263,12 +279,22 @@ def lay_out(mechanism: Mechanism, schema: Schema, users: int, quick: bool = Fals
     """
     rng = _trial_rng(mechanism, 0)
     if quick:
-        waves = IndependentPeople(reference_shares("zipf", schema.sizes), users).asked(mechanism, schema, rng)
+        waves = IndependentPeople(reference_shares(LAID_OUT, schema.sizes), users).asked(mechanism, schema, rng)
     else:
-        people = reference_population("zipf", schema.sizes, users, shape_rng("zipf"))
-        origin = run_simulation(mechanism, schema, people, rng).provenance
-        assert isinstance(origin, Provenance)
-        waves = [after.wave for after in origin.waves]
+        people = reference_population(LAID_OUT, schema.sizes, users, shape_rng(LAID_OUT))
+        waves = _asked(run_simulation(mechanism, schema, people, rng))
+    return _planned(mechanism, schema, users, waves)
+
+
+def _asked(estimate: Estimate) -> list[Wave]:
+    """The questions behind an estimate."""
+    origin = estimate.provenance
+    assert isinstance(origin, Provenance)
+    return [after.wave for after in origin.waves]
+
+
+def _planned(mechanism: Mechanism, schema: Schema, users: int, waves: Sequence[Wave]) -> Plan:
+    """The plan without its predictions, from the questions of a run."""
     groups = {group.id: group for group in mechanism.groups(schema)}
     everybody = sum(group.share for group in groups.values())
     planned = [
