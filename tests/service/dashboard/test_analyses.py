@@ -111,7 +111,7 @@ def test_rows_whose_names_begin_alike_can_be_told_apart():
 
 def test_names_of_groups_have_room():
     people = {"pay": np.arange(4000) % 200_000, "age": np.arange(4000) % 80}
-    estimate = ahead_ldp.simulate(people, ["pay=integer,0,199999,40", "age=integer,0,79"], epsilon=8, random_state=1)
+    estimate = ahead_ldp.simulate(people, ["pay=integer,0,199999,40", "age=integer,0,79"], epsilon=8, seed=1)
     means = estimate.by("pay", 2).mean("age")
     assert "100,000..199,999" in means.labels["pay"]  # 16 letters: it was cut at 15, with room beside it
     assert ">100,000..199,999<" in caterpillar(means, "mean")
