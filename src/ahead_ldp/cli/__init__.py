@@ -39,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except ModuleNotFoundError as error:
         return _refuse(f"{error}{_remedy(error.name or '')}")
-    except (ValueError, ImportError, OSError) as error:
+    except OSError as error:
+        return _refuse(str(error) if error.filename is None else f"{error.filename}: {error.strerror}")
+    except (ValueError, ImportError) as error:
         return _refuse(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return 130

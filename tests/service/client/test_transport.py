@@ -6,7 +6,8 @@ import socketserver
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
 import pytest
@@ -136,6 +137,30 @@ def test_an_answer_that_drips_is_cut(monkeypatch):
     monkeypatch.setattr(transport, "time", SimpleNamespace(monotonic=lambda: float(next(moments))))
     with serving(http("200 OK", bytes(10 * transport._PART))) as (url, _, _), pytest.raises(Unreachable, match="end"):
         HttpTransport(url, timeout_s=3).request("GET", "/v1/x")
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\n"], ids=["status", "headers"])
+def test_a_head_that_drips_is_cut(said):
+    """Every byte began the timeout anew: one server could hold a device, and its ledger, for hours."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        sent = []
+
+        def drip():
+            peer, _ = listening.accept()
+            with peer, suppress(OSError):
+                peer.recv(4096)
+                peer.sendall(said)
+                while len(sent) < 200:
+                    peer.sendall(b"H")
+                    sent.append(time.sleep(0.05))
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(Unreachable):
+            HttpTransport(url, timeout_s=0.5).request("GET", "/v1/x")
+        thread.join()
+        assert len(sent) < 200
 
 
 def test_a_server_that_does_not_answer_in_time():

@@ -90,6 +90,18 @@ def test_the_issuer_says_how_its_own_port_is_chosen(tmp_path, capsys):
     assert "expected --allowed-origin like https://example.org, got 'example.org'" in err
 
 
+def test_an_office_that_cannot_be_used_and_a_file_that_is_not_there_are_named(tmp_path, capsys):
+    office = tmp_path / "office"
+    assert main(["issue", "create", str(office)]) == 0
+    capsys.readouterr()
+    assert main(["issue", "enrol", str(office), "--secrets", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path}/none: No such file or directory\n"
+    (office / "roster.db").write_bytes(b"no roster" * 1000)
+    assert main(["issue", "status", str(office)]) == 2
+    said = f"error: expected a roster that can be used in '{office}': file is not a database\n"
+    assert capsys.readouterr().err == said
+
+
 def test_a_token_is_made_in_a_store_that_is_there_and_under_a_name_that_can_be_revoked(tmp_path, capsys):
     missing, store = tmp_path / "missing.db", tmp_path / "store.db"
     open_store(str(store)).close()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import http.client
 import ipaddress
+import os
+import socket
 import ssl
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
@@ -56,8 +60,10 @@ class HttpTransport:
         if body is not None:
             headers["Content-Type"] = content_type
         try:
-            connection.request(method, self._address.path.rstrip("/") + path, body, headers)
-            got = connection.getresponse()
+            connection.connect()
+            with _for_at_most(connection.sock, self._timeout_s):
+                connection.request(method, self._address.path.rstrip("/") + path, body, headers)
+                got = connection.getresponse()
             data = _read(got, time.monotonic() + self._timeout_s)
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(f"the server cannot be reached: {type(error).__name__}") from None
@@ -73,6 +79,31 @@ class HttpTransport:
             context = ssl.create_default_context()
             return http.client.HTTPSConnection(host, port, timeout=self._timeout_s, context=context)
         return http.client.HTTPConnection(host, port, timeout=self._timeout_s)
+
+
+@contextmanager
+def _for_at_most(connection: socket.socket, seconds: float) -> Iterator[None]:
+    """End a connection after a while. Its own timeout begins anew with every byte, and a head may have thousands."""
+    late = threading.Event()  # or what came so far is taken for a whole head
+    same = socket.socket(fileno=os.dup(connection.fileno()))  # not TLS, which another thread must not touch
+
+    def end() -> None:
+        """Wake up whoever reads or writes."""
+        late.set()
+        with suppress(OSError):
+            same.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        same.close()
+    if late.is_set():
+        raise TimeoutError
 
 
 def parse_address(url: str, allow_http: bool) -> SplitResult:

@@ -52,7 +52,7 @@ class Proxies:
         hosts: list[str] = []
         for name, value in headers:
             if name == b"x-forwarded-for":
-                hosts += [part.strip() for part in value.decode("latin-1").split(",")]
+                hosts += [_without_port(part.strip()) for part in value.decode("latin-1").split(",")]
             elif name == b"x-forwarded-proto":
                 said = value.decode("latin-1").rpartition(",")[2].strip().lower()
                 scheme = said if said in ("http", "https") else scheme
@@ -60,6 +60,13 @@ class Proxies:
             if not self.trusts(host):
                 return (host, 0), scheme
         return ((hosts[0], 0) if hosts else peer), scheme
+
+
+def _without_port(text: str) -> str:
+    """An address as some proxies write it, with the port of the connection: one that changes is not another peer."""
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0] if text.count(":") == 1 else text
 
 
 def _plain_network(text: str) -> IPv4Network | IPv6Network:

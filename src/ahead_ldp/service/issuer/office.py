@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -44,8 +45,11 @@ class Office:
         """The office in a directory that ``create`` made."""
         complete = (directory / KEY).exists() and (directory / ROSTER).exists()
         expect(complete, f"a directory made by `ahead issue create`, got {str(directory)!r}")
-        roster = Roster(directory / ROSTER)
-        tier = roster.tier
+        try:
+            roster = Roster(directory / ROSTER)
+            tier = roster.tier
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"expected a roster that can be used in {str(directory)!r}: {error}") from None
         if tier not in TIERS:
             raise ValueError(f"expected a roster with a tier in {str(directory)!r}")
         return cls(SigningKey.load(directory / KEY), roster, tier)
