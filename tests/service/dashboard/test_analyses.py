@@ -80,6 +80,19 @@ def test_inequality_shows_the_librarys_numbers(service):
     assert "choose two different questions" in asked(service, "spread", first="pay", second="pay")[1]
 
 
+def test_the_pages_of_analyses_stand_below_results(service):
+    """And their tabs lead there: those of two pages led to `/campaigns/<Macro 'campaign'>/results`."""
+    base = f"/campaigns/{service.names[1]}"
+    for page in PAGES:
+        shown = look(service, f"{base}/{page}")
+        for path in set(re.findall(r'<a href="(/[^"]*)"', shown)):
+            look(service, unescape(path))
+        assert re.findall(r'href="([^"]*)" aria-current="(\w+)"', shown) == [
+            (f"{base}/results", "true"),
+            (f"{base}/{page}", "page"),
+        ]
+
+
 def test_change_shows_both_curves_and_what_moved(service):
     page, found = asked(service, "change", since=service.names[0], query="pay >= 8")
     assert f'value="{service.names[1]}"' not in page  # a campaign is not compared with itself

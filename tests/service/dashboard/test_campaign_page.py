@@ -76,6 +76,7 @@ def test_a_round_that_waits_for_an_operator_is_on_hold(service):
     assert "This round is on hold" in page
     assert ">on hold<" in look(service, "/")
     assert offered(page) == {"release", "void_wave", "void"}
+    assert f'href="/campaigns/{name}/checks">Look at the checks<' in page
     assert act(service, name, "release", wave="1").status_code == 303
     service.app.round()
     assert service.wave_state(name, 1) == "closed"

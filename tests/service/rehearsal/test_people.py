@@ -65,3 +65,10 @@ def test_quantiles_of_the_truth_are_those_of_the_values(codes):
 
 def test_the_same_seed_makes_the_same_people(codes):
     assert np.array_equal(codes, synthetic_people(SCHEMA, 20_000, np.random.default_rng(1)))
+
+
+def test_the_average_of_the_truth_is_that_of_the_values(codes):
+    truth = Truth(SCHEMA, codes)
+    assert truth.mean("age") == pytest.approx(codes[:, 0].mean() + 18)
+    known = codes[codes[:, 1] < SCHEMA.attributes[1].ordered_size, 1]
+    assert truth.mean("pay") == pytest.approx(50 * (known.mean() + 0.5))  # in the middle of their buckets

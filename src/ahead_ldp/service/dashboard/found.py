@@ -112,9 +112,11 @@ def _attribute(estimate: Estimate, name: str) -> Attribute:
 def numbers(estimate: Estimate, name: str, words: Words) -> Part:
     """How far people lie apart, and how unequal they are."""
     del words
-    found = described(estimate, _attribute(estimate, name))
+    a = _attribute(estimate, name)
+    found, counted = described(estimate, a), {"date": ", in days", "time": ", in seconds", "datetime": ", in seconds"}
     rows = [[SAID[key].capitalize(), value(f, 0), between(f, 0)] for key, f in found.items()]
-    made = {"caption": f"How {name} is spread", "head": ["What", "Estimate", "95 % interval"], "rows": rows, "names": 1}
+    caption = f"How {name} is spread{counted.get(a.kind, '')}"
+    made = {"caption": caption, "head": ["What", "Estimate", "95 % interval"], "rows": rows, "names": 1}
     mode = estimate.mode(name)
     region = [_spoken(str(bin)) for bin in mode.bins[mode.region(LEVEL)].tolist()]
     often = (

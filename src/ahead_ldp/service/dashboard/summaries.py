@@ -43,7 +43,8 @@ def sentences(
         return [f"Everybody who took part gave the one value of {attribute.name}."]
     within, rough = _range(estimate, attribute, unit, wording, truth)
     half, tenths = _quantiles(estimate, attribute, unit, truth)
-    return [*half, *within, *tenths] if rough else [*within, *half, *tenths]
+    rest = [*tenths, *_average(estimate, attribute, unit, truth)]
+    return [*half, *within, *rest] if rough else [*within, *half, *rest]
 
 
 def _one(answers: Answers, at: int, level: float) -> str:
@@ -90,6 +91,17 @@ def _quantiles(estimate: Estimate, a: Attribute, unit: str, truth: Truth | None)
     true = [] if truth is None else [f"In truth half are {before} {truth.quantile_text(a.name, 0.5)}{unit}."]
     half = f"Half of the people are {before} {said[1]}, and half {after}."
     return [half, *true], [f"One in ten is {before} {said[0]}. One in ten is {after} {said[2]}."]
+
+
+def _average(estimate: Estimate, a: Attribute, unit: str, truth: Truth | None) -> list[str]:
+    """The average of numbers; days and times have none that people speak of."""
+    if a.kind not in ("integer", "real"):
+        return []
+    mean = estimate.mean(a.name)
+    low, high = (float(end) for end in mean.interval(LEVEL))
+    said = [text(a, number, (high - low) / 4) for number in (mean.number, low, high)]
+    true = [] if truth is None else [f"In truth it is {text(a, truth.mean(a.name), (high - low) / 4)}{unit}."]
+    return [f"The average is {said[0]}{unit} ({said[1]} to {said[2]}).", *true]
 
 
 def quantile_texts(estimate: Estimate, a: Attribute, levels: Sequence[float]) -> list[tuple[str, str]]:

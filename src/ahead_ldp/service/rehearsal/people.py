@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.schema.arrays import Floats, Ints
-from ahead_ldp.schema.units import numbers_at, spoken, text
+from ahead_ldp.schema.units import centres, numbers_at, spoken, text
 from ahead_ldp.schema.workloads import Workload, true_answers_from_records
 
 _SHARED = 0.6  # how much of a person's place in one attribute is their place in all of them
@@ -70,6 +70,13 @@ class Truth:
         curve = np.concatenate([[0.0], np.cumsum(counts) / max(int(counts.sum()), 1)])
         place = float(np.interp(level, curve, np.arange(curve.size)))
         return float(numbers_at(attribute, np.array([place]))[0])
+
+    def mean(self, name: str) -> float:
+        """The average of those who have a value; everybody stands in the middle of their bucket."""
+        at = self.schema.index(name)
+        attribute, codes = self.schema.attributes[at], self.codes[:, at]
+        having = codes[codes < attribute.ordered_size]
+        return float(centres(attribute, having, having).mean()) if having.size else 0.0
 
     def quantile_text(self, name: str, level: float) -> str:
         """The same as people read it."""
