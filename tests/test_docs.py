@@ -18,6 +18,7 @@ import pytest
 from ahead_ldp.device.laws import LAWS
 from ahead_ldp.mechanisms import MECHANISMS
 from ahead_ldp.oracles import ORACLES
+from ahead_ldp.schema.attributes import parse_attribute
 from tests.needs import needed
 from tools import docs, system
 
@@ -148,6 +149,25 @@ def test_what_a_page_shows_is_what_its_blocks_print(page, namespace, capsys):
     exec(textwrap.dedent(PRINTED[page]), namespace.__dict__)
     missing = [line for line in capsys.readouterr().out.splitlines() if line not in " ".join(text.split())]
     assert missing == []
+
+
+ATTRIBUTE = re.compile(
+    r"[a-z_]+=(?:integer|real|date|time|datetime|category|ordered|nominal|boolean|codes|paper)\b[^`\s\"']*"
+)
+
+
+def test_every_attribute_as_text_can_be_declared():
+    found = [
+        (name(page), text.replace("\\|", "|")) for page in PAGES for text in ATTRIBUTE.findall(page.read_text("utf-8"))
+    ]
+    assert len(found) > 100
+    refused = []
+    for page, text in found:
+        try:
+            parse_attribute(text.rstrip("),.;:]\\"))
+        except ValueError as error:
+            refused.append((page, text, str(error)))
+    assert refused == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -229,7 +229,14 @@ def test_every_command_has_its_help_in_the_docs(capsys):
     names = set(commands())
     assert all(re.search(rf"^  {name}  +[A-Z].*\.$", listed, re.MULTILINE) for name in names)  # none is cut off
     text = (docs.ROOT / "docs" / "cli.md").read_text("utf-8")
-    assert names == {m["command"].split()[1] for m in docs.GENERATED.finditer(text)} - {"--help"}
+    documented = [m["command"].removesuffix(" --help") for m in docs.GENERATED.finditer(text)]
+    assert re.findall(r"^#{3,4} (ahead.*)$", text, re.MULTILINE) == documented  # each is found by its heading
+    assert names == {name.split()[1] for name in documented if name != "ahead"}
+    for name in names:
+        inside = re.findall(
+            r"^  ([a-z-]+)  ", run(capsys, name, "--help")[1].partition("\nCommands:\n")[2], re.MULTILINE
+        )
+        assert {f"ahead {name} {one}" for one in inside} == {d for d in documented if d.startswith(f"ahead {name} ")}
 
 
 @pytest.mark.parametrize("name", ["campaign", "issue", "store"])
