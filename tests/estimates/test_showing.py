@@ -170,6 +170,15 @@ def test_findings_of_every_kind_pickle_and_compare(name):
     assert findings != "something else"
 
 
+def test_a_mean_is_a_table_as_other_numbers_are():
+    mean = ESTIMATE.mean("age")
+    lines = mean.table().splitlines()
+    assert lines[0].split() == ["mean", "of", "age", "low", "high"]
+    assert mean.text() == "{} (95 % interval {} to {})".format(*lines[2].split())
+    assert lines[3:] == mean.notes()
+    assert len(mean.table(0.5, kind="model").splitlines()) == 3 + len(mean.notes(0.5, "model"))
+
+
 def test_different_findings_are_not_equal():
     every = [make() for make in FINDINGS.values()]
     assert sum(a == b for a in every for b in every) == len(every)

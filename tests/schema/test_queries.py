@@ -133,6 +133,21 @@ def test_bad_text_is_one_value_error(text, message):
     assert repr(text) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "text", ["town = St. John's", "income in {<10k, 10-15k}", "town = a, b", 'town = Old "am" Town', "way = a=b"]
+)
+def test_names_with_marks_are_told_of_quotes(text):
+    with pytest.raises(ValueError, match="a name or value with such marks in it stands in quotes; conditions are"):
+        q.parse_query(text)
+
+
+@pytest.mark.parametrize("text", ["age != 3", "age", "age between 3", "age = 3 and"])
+def test_other_mistakes_are_not_told_of_quotes(text):
+    with pytest.raises(ValueError, match="conditions are") as caught:
+        q.parse_query(text)
+    assert "quotes" not in str(caught.value)
+
+
 words = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1) | st.sampled_from(
     [
         "and",

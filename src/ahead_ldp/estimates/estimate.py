@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # what analyses give: they stand above, and are loaded on use
     from ahead_ldp.estimates.analysis.differences import Difference
     from ahead_ldp.estimates.analysis.groups import Groups
     from ahead_ldp.estimates.analysis.spread import Mode
-    from ahead_ldp.estimates.analysis.weights import Calibrated
+    from ahead_ldp.estimates.analysis.weights import Calibrated, Margin
 
 __all__ = ["Answers", "Estimate", "Seed"]
 
@@ -331,8 +331,12 @@ class Estimate(Shown, ABC):
         """Answers for each category, or bin, of an attribute."""
         return _analysis("groups").Groups.of(self, attribute, bins)
 
-    def calibrated(self, margins: Mapping[str, Mapping[Any, float]]) -> Calibrated:
-        """Answers as if some attributes had the shares that are known of everybody."""
+    def calibrated(self, margins: Mapping[str, Margin]) -> Calibrated:
+        """Answers as if some attributes had the shares that are known of everybody.
+
+        ``margins`` are, by attribute, the share, percentage or count of every category: a mapping such as
+        ``{"team": {"north": 0.5, "south": 0.5}}``, or a Series of pandas such as ``value_counts`` gives.
+        """
         return _analysis("weights").Calibrated.of(self, margins)
 
     def since(self, before: Estimate, *, sampled: bool = True) -> Difference:

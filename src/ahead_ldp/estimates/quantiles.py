@@ -301,6 +301,13 @@ class Mean(Framed):
         columns = {**numbers, "bias_not_included": self.bias_not_included}
         return {name: np.array([value]) for name, value in columns.items()}
 
+    def table(self, level: float = 0.95, kind: Kind | None = None) -> str:
+        """The average with its interval as text, with what a reader must know below."""
+        low, high = self._ends(level, kind)
+        row = [text(self.attribute, x, (high - low) / 4) for x in (self.number, low, high)]
+        head = [f"mean of {self.attribute.name}", "low", "high"]
+        return "\n".join([text_table(head, [row], left=0), *self.notes(level, kind)])
+
     def records(self, level: float = 0.95, kind: Kind | None = None) -> list[dict[str, Any]]:
         """The columns as one record, of values that JSON has."""
         return records(self.columns(level, kind))

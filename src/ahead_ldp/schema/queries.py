@@ -183,8 +183,11 @@ class _Reader:
 
     def error(self, rule: str) -> ValueError:
         """What to raise where the rule is broken."""
+        kind, text = self.left[-1] if self.left else ("", "")
+        marks = kind in ("odd", "quoted") or (kind == "mark" and text not in _KEYWORDS)
+        quotes = "; a name or value with such marks in it stands in quotes" * marks
         joined = "joined by and; or joins conditions on one attribute"
-        return ValueError(f"expected {rule} in the query {self.text!r}; conditions are {_FORMS}, {joined}")
+        return ValueError(f"expected {rule} in the query {self.text!r}{quotes}; conditions are {_FORMS}, {joined}")
 
     def word(self, what: str) -> str:
         """The next token, which must be a word."""

@@ -195,6 +195,8 @@ def test_what_cannot_be_compared_is_refused(both):
         ahead_ldp.difference(both[0], estimate(people(1) / 1.0, 5, schema="x=real,0,64,16")).mean("x")
     with pytest.raises(ValueError, match="at least one level"):
         ahead_ldp.difference(*both).quantiles("x", [])
+    with pytest.raises(ValueError, match="expected two estimates, got a str"):
+        ahead_ldp.difference(both[0], "2025.json")
     apart = ahead_ldp.difference(both[0], estimate(people(1) + 100, 5, schema="x=integer,100,163"))
     for ask in (apart.cdf, apart.histogram, apart.test):
         with pytest.raises(ValueError, match=r"borders of x .* ranges apart: 0\.\.63 and 100\.\.163"):

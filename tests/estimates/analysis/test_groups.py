@@ -1,6 +1,7 @@
 """Groups, weights and rounds: conditional answers, margins that are known, and a campaign that is repeated."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ahead_ldp
@@ -185,6 +186,17 @@ def test_a_wanted_group_of_which_the_estimate_has_nobody_is_named():
     estimate = ahead_ldp.simulate(histogram=histogram, schema=schema, epsilon=6, seed=1, method="flat")
     with pytest.raises(ValueError, match="margin of g, got an estimate with nobody in 'c'"):
         estimate.calibrated({"g": {"a": 1, "b": 1, "c": 1}}).ask("g = a")
+
+
+def test_a_margin_may_be_a_series_as_value_counts_gives(grouped):
+    estimate, census = grouped[0], pd.Series(["a"] * 5 + ["b"] * 3 + ["c"] * 2, dtype="category")
+    expected = estimate.calibrated({"g": {"a": 5, "b": 3, "c": 2}}).weights
+    for known in (census.value_counts(), census.value_counts(normalize=True)):
+        np.testing.assert_allclose(estimate.calibrated({"g": known}).weights, expected)
+    with pytest.raises(ValueError, match="every category of g once in its margin, got 4 of 3"):
+        estimate.calibrated({"g": pd.concat([census.value_counts(), pd.Series({"a": 1})])})
+    with pytest.raises(ValueError, match="shares or counts"):
+        estimate.calibrated({"g": pd.DataFrame({"a": [1], "b": [1], "c": [1]})})
 
 
 def test_percentages_and_rounded_shares_are_what_they_mean(grouped):

@@ -45,6 +45,8 @@ def difference(first: Estimate, second: Estimate, *, sampled: bool = True) -> Di
     outside a campaign do unless method, epsilon, schema and every count of the first wave are the same.
     """
     for estimate in (first, second):
+        if not isinstance(estimate, Estimate):
+            raise ValueError(f"expected two estimates, got a {type(estimate).__name__}: `ahead_ldp.load` reads files")
         if estimate.provenance is None:
             raise ValueError("expected estimates that know their reports, from simulations, collections or files")
     one, other = (list(e.provenance.links) if e.provenance else [] for e in (first, second))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -36,6 +36,13 @@ _ONLY_MODEL = (
 _LARGE = 5.0  # times: a weight above this is worth a warning; a choice, not measured
 
 
+class Margin(Protocol):
+    """What is known of each category: a mapping, or a Series of pandas with the categories as its index."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """Every category with its share, percentage or count."""
+
+
 @dataclass(frozen=True, eq=False)
 class Calibrated:
     """An estimate whose people are weighted so that some attributes have the shares that are known of everybody.
@@ -50,7 +57,7 @@ class Calibrated:
     targets: tuple[Floats, ...]  # known shares of every category
 
     @classmethod
-    def of(cls, estimate: Estimate, margins: Mapping[str, Mapping[Any, float]]) -> Calibrated:
+    def of(cls, estimate: Estimate, margins: Mapping[str, Margin]) -> Calibrated:
         """Margins by name: the known share, percentage or count of every category.
 
         A category of an attribute with an order is a label, or a text such as "18..29" or "30" of closed ranges.
@@ -59,8 +66,9 @@ class Calibrated:
         if not margins:
             raise ValueError("expected at least one margin, got none")
         attributes, groups, targets = [], [], []
-        for name, known in margins.items():
+        for name, margin in margins.items():
             a = estimate._attribute(name, ordered=False)
+            known = _by_category(name, margin)
             shares = _known(name, known)
             sides = tuple(_side(estimate, a, category) for category in known)
             _check_cover(a, sides)
@@ -218,10 +226,22 @@ class Calibrated:
         return Shares(tuple(own), tuple(terms))
 
 
-def _known(name: str, margin: Any) -> Floats:
+def _by_category(name: str, margin: Any) -> dict[Any, Any]:
+    """What is known of each category, each once."""
+    try:
+        pairs = list(margin.items())
+        known = dict(pairs)
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(
+            f"expected a share or count for each category in the margin of {name}, got {margin!r}"
+        ) from None
+    if len(known) < len(pairs):
+        raise ValueError(f"expected every category of {name} once in its margin, got {len(pairs)} of {len(known)}")
+    return known
+
+
+def _known(name: str, margin: Mapping[Any, Any]) -> Floats:
     """What is known of each category, as it was given: shares, percentages or counts."""
-    if not isinstance(margin, Mapping):
-        raise ValueError(f"expected a share or count for each category in the margin of {name}, got {margin!r}")
     numbers = all(isinstance(share, Real) and not isinstance(share, bool) for share in margin.values())
     shares = np.array(list(margin.values()), float) if numbers else np.zeros(0)
     if not shares.size or not np.isfinite(shares).all() or (shares < 0).any() or not shares.sum() > 0:
