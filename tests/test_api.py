@@ -81,6 +81,15 @@ def test_chance_has_one_name():
     assert not named & {"random_state", "rng", "generator"}
 
 
+def test_the_word_of_other_libraries_for_a_seed_is_taken_too():
+    named = simulate(PAY, SPEC, epsilon=1, random_state=7)
+    assert (named.fingerprint() == simulate(PAY, SPEC, epsilon=1, seed=7).fingerprint()).all()
+    columns = [named.sample(5, **{word: 1}, backend="dict")["pay"] for word in ("seed", "random_state")]
+    assert (columns[0] == columns[1]).all()
+    with pytest.raises(ValueError, match="expected seed or random_state, which are the same, got both"):
+        simulate(PAY, SPEC, epsilon=1, seed=7, random_state=7)
+
+
 def test_a_range_too_long_for_the_default_is_refused_before_memory_is_full():
     """Without buckets a billion whole numbers are a billion codes: the process was killed, without a word."""
     for make in (simulate, ahead_ldp.collect):

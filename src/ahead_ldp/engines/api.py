@@ -16,7 +16,7 @@ from ahead_ldp.engines.progress import Bar
 from ahead_ldp.engines.simulation import Population, run_simulation
 from ahead_ldp.estimates.estimate import Estimate, Seed
 from ahead_ldp.estimates.frames import backend_of
-from ahead_ldp.estimates.showing import generator
+from ahead_ldp.estimates.showing import generator, seeded
 from ahead_ldp.mechanisms import Declared, Epsilon, make_mechanism
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.schema.arrays import Ints
@@ -37,6 +37,7 @@ _MOST_CODES = 2**20  # of an attribute for the default, which took 4.8 GB with a
 _CLIP = ", or count them at its ends with clip=True"
 
 
+@seeded
 def simulate(
     data: Any = None,
     schema: Declared = (),

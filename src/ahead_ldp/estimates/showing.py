@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, overload
 
 import numpy as np
 from numpy.random import Generator
@@ -30,9 +31,27 @@ if TYPE_CHECKING:
     from ahead_ldp.estimates.frames import Frame
 
 Seed = int | Generator | None
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _MOST_SHOWN = 5  # attributes on a card
 _MOST_BARS = 60  # of a drawing on a card
+
+
+def seeded(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which takes ``random_state``, the word of many libraries, for ``seed`` too."""
+
+    @wraps(function)
+    def called(*args: P.args, **named: P.kwargs) -> R:
+        """The same."""
+        given: dict[str, Any] = named
+        if "random_state" in given:
+            if "seed" in given:
+                raise ValueError("expected seed or random_state, which are the same, got both")
+            given["seed"] = given.pop("random_state")
+        return function(*args, **given)
+
+    return called
 
 
 class Shown:
@@ -98,6 +117,7 @@ class Shown:
     def sample(self, n: int, seed: Seed = None, *, backend: None = None) -> Frame:
         """In the library that the data came in, else in one that is installed."""
 
+    @seeded
     def sample(self, n: int, seed: Seed = None, *, backend: Backend | None = None) -> Frame:
         """Synthetic records in the user's units as a frame (see `to_frame`), drawn from the joint distribution.
 
