@@ -62,7 +62,14 @@ WIDTH_SCATTER = 0.1  # tests/research/test_planner.py: a mean over a few interva
 ELSEWHERE = {  # sizes, people and epsilon that no table was made from
     "adaptive": [([100], 100_000, 1.0), ([16], 20_000, 0.5), ([500], 1_000_000, 0.2), ([1024], 5_000, 2.0)],
     "pairs": [([82, 64], 100_000, 1.0), ([16, 16], 20_000, 0.5), ([300, 20], 400_000, 2.0), ([40, 9], 10**6, 0.3)],
-    "fused": [([82, 64], 100_000, 1.0), ([16, 16], 20_000, 0.5), ([300, 20, 7], 400_000, 2.0), ([40, 9], 10**6, 0.3)],
+    "fused": [
+        ([64, 64, 64, 64, 64], 1_000_000, 1.0),
+        ([16, 16, 16], 20_000, 0.5),
+        ([300, 20, 7], 400_000, 2.0),
+        ([40, 9, 9, 5], 1_000_000, 0.3),
+        ([24, 24, 24, 24], 100_000, 1.0),
+        ([10, 10, 10, 10, 10, 10], 200_000, 1.0),
+    ],
 }
 REPEATS = {"adaptive": 16, "pairs": 16, "fused": 16}  # so many that a table that is 30 % off is found
 OTHER_SEED = 77
@@ -138,6 +145,16 @@ def test_more_people_or_epsilon_never_expect_less():
                 assert all(b.error < 1.01 * a.error for a, b in pairwise(errors))
 
 
+def test_more_people_never_expect_less_of_several_attributes():
+    for attributes, size in ((3, 8), (3, 128), (5, 32), (8, 32), (10, 100)):
+        schema = as_schema([codes(f"x{k}", size) for k in range(attributes)])
+        cases = [Case(schema, 15_000 * 2**k, 1.0) for k in range(8)]
+        for meaning in ("error", "range"):
+            errors = [forecast(case, meaning=meaning) for case in cases]
+            assert {f.source for f in errors} == {"table"}
+            assert all(b.error < 1.01 * a.error for a, b in pairwise(errors))
+
+
 # Where they do not reach.
 
 
@@ -149,7 +166,15 @@ def test_more_people_or_epsilon_never_expect_less():
         ("x=codes,64", 1_000, 0.05, "standard deviation of a share from .* to 1, got 1.26"),
         ("x=codes,5000", 10_000, 1.0, "codes from 5 to 4,096, got 5,000"),
         ("x=codes,4", 10_000, 1.0, "codes from 5 to 4,096, got 4"),
-        (["x=codes,9", "y=codes,9", "z=codes,9"], 10_000, 1.0, "attributes from 2 to 2, got 3"),
+        ([f"x{k}=codes,9" for k in range(11)], 100_000, 1.0, "attributes from 3 to 10, got 11"),
+        (["x=codes,9", "y=codes,9", "z=codes,9"], 1_000, 1.0, "people from 1,200 to 2,000,000, got 1,000"),
+        (
+            [f"x{k}=codes,9" for k in range(4)],
+            1_500,
+            4.0,
+            "people for every attribute and pair from 200 to .*, got 150",
+        ),
+        (["x=codes,9", "y=codes,9", "z=codes,9"], 10_000, 0.2, "standard deviation of a share from .* to 0.06, got"),
         (["x=codes,9", "y=codes,9"], 500, 1.0, "people for every attribute and pair from 200 to .*, got 166.7"),
         (["x=codes,3", "y=codes,4"], 10_000, 1.0, "codes, in the geometric mean from 4 to 1,024, got 3.46"),
         ("x=nominal,a|b|c", 10_000, 1.0, "at most 0% of attributes are nominal"),
@@ -203,6 +228,56 @@ def test_the_library_reads_and_simulates():
     low, high = found.predictions[0].mse.ci95
     assert low < found.predictions[0].mse.mean < high
     assert ahead_ldp.plan("age=codes,16", epsilon=1, users=9_000, method="flat", simulate=True).source == "simulation"
+
+
+# More attributes, over the table of two.
+
+
+@pytest.mark.parametrize("attributes", [3, 4, 6, 10])
+@pytest.mark.parametrize("users", [8_000 * 55, 40_000])
+def test_comparable_people_give_two_attributes_groups_of_the_same_size(attributes, users):
+    """Those of the trees and those of the pairs: that is why the table of two says nearly everything."""
+    sizes = []
+    for m, n in ((attributes, users), (2, round(forecasts.comparable(attributes, users)))):
+        mechanism, schema, _ = default([f"x{k}=codes,64" for k in range(m)], n, 1.0)
+        shares = {group.id: group.share for group in mechanism.groups(schema)}
+        people = {name: n * share / sum(shares.values()) for name, share in shares.items()}
+        sizes.append({name: p for name, p in people.items() if name.startswith(("1.", "1-2."))})
+    assert sizes[0] == pytest.approx(sizes[1], rel=1e-3)
+
+
+def test_what_more_attributes_add_is_over_the_table_of_two():
+    two, more = TABLES["pairs"], TABLES["fused"]
+    at = forecasts.coordinates((30, 40, 50), 100_000, 1.0)
+    own = replace(more, base=None).logarithms(at)
+    np.testing.assert_allclose(more.logarithms(at), two.logarithms(at) + own)
+    assert more.base is two
+
+
+@pytest.mark.parametrize("size", [4, 7, 49, 100, 253])
+def test_every_number_is_one_whatever_the_sizes(size):
+    """Shares that are added up come to a little more than 1, of which no root of a variance may be drawn."""
+    outlook = look_up(*default([f"x{k}=codes,{size}" for k in range(3)] + ["y=nominal,a|b|c|d|e|f"], 100_000, 1.0))
+    for shape in references.SHAPES:
+        assert 0 < outlook.mse[shape] < outlook.error[shape] < 1
+        assert all(0 < outlook.half[shape][kind] < 1 for kind in KINDS)
+
+
+def test_who_was_drawn_beyond_pairs_is_told_by_enumeration():
+    """Of three attributes: the product of the variances of belonging to each side, over the people."""
+    sizes, users = (4, 5, 3), 10_000
+    people = IndependentPeople(reference_shares("bumps", sizes), users)
+    workload = random_workload(sizes, 400, np.random.default_rng(1))
+    low, high = workload.boxes.astype(int).transpose(2, 1, 0)
+    below = [np.append(0, np.cumsum(share)) for share in people.margins]
+    sides = np.array([b[hi] - b[lo] for b, lo, hi in zip(below, low, high, strict=True)])
+    variance = np.prod(sides * (1 - sides), axis=0) / users
+    drawn = tool._who_was_drawn(people, workload)
+    some = variance > 1e-12
+    assert np.abs(drawn[~some]).max(initial=0) < 1e-6
+    assert np.mean(drawn[some] ** 2 / variance[some]) == pytest.approx(1, abs=5 * sqrt(2 / some.sum()))
+    two = IndependentPeople(people.margins[:2], users)
+    assert np.abs(tool._who_was_drawn(two, random_workload(sizes[:2], 50, np.random.default_rng(1)))).max() < 1e-9
 
 
 # Between nodes, and how nodes are fitted.

@@ -14,17 +14,18 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import exp, expm1, hypot, log2, sqrt
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
 
 from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.device.epsilon import epsilon_text
-from ahead_ldp.mechanisms import MECHANISMS
+from ahead_ldp.mechanisms import MECHANISMS, class_of
 from ahead_ldp.protocol.mechanism import Mechanism
 from ahead_ldp.research.evaluation import choose, workload_rng
 from ahead_ldp.research.references import QUERIES, SEED, reference_shares
-from ahead_ldp.research.widths import KINDS, LEVEL
+from ahead_ldp.research.widths import BOXES, KINDS, LEVEL, QUANTILES
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.workloads import random_workload
 
@@ -34,6 +35,8 @@ PATH = Path(__file__).with_name("forecasts.npz")
 SIZES = ("mse", "error", *KINDS)  # what is foretold: mean squared error, its 95 % point, half widths
 STEP = 2e-3  # of the natural logarithms in the file
 _NOISE_REACH = 8.0  # of a quantile's interval, in standard deviations of a share: left-out ones are foretold best
+_NOMINAL_CODES = 4  # of a nominal attribute that is told as exactly as an ordered one: left-out ones are foretold best
+_NORMAL = 64  # points that stand for a normal error
 _ROOM = 1e-9  # tolerance: at the ends of what was simulated
 
 
@@ -59,6 +62,7 @@ class Table:
     about: Mapping[str, Any]  # method, settings, versions, shapes, what was simulated, how exact it is
     axes: tuple[Floats, ...]  # of every coordinate its nodes
     nodes: Ints  # (size, shape, *axes): natural logarithms, in steps
+    base: Table | None = None  # to which this one is what more attributes add: the logarithms are summed
 
     @property
     def versions(self) -> tuple[int, int]:
@@ -66,12 +70,15 @@ class Table:
         questions, estimate = self.about["versions"]
         return questions, estimate
 
+    def takes(self, attributes: int) -> bool:
+        """Whether so many were simulated."""
+        least, most = self.about["simulated"]["attributes"]
+        return bool(least <= attributes <= most)
+
     def expect(self, schema: Schema, users: int, epsilon: float) -> Outlook:
         """What lies between the nodes around a collection; ``NotTabled`` outside of what was simulated."""
         self._check(schema, users, epsilon)
-        at, found = coordinates(schema.sizes, users, epsilon), dict[str, dict[str, float]]()
-        weights, places = corners(self.axes, at)
-        logs = STEP * np.tensordot(self.nodes.reshape(*self.nodes.shape[:2], -1)[..., places], weights, 1)
+        logs, found = self.logarithms(coordinates(schema.sizes, users, epsilon)), dict[str, dict[str, float]]()
         for i, size in enumerate(SIZES):
             values = np.exp(logs[i]) * [weight(size, shape, schema, users, epsilon) for shape in self.about["shapes"]]
             found[size] = dict(zip(self.about["shapes"], values.tolist(), strict=True))
@@ -82,6 +89,12 @@ class Table:
             if not ordered:
                 half[shape]["quantile"] = None
         return Outlook(found["mse"], found["error"], half, self.about["scatter"], self.about["doubt"])
+
+    def logarithms(self, at: Sequence[float]) -> Floats:  # -> (size, shape)
+        """What lies between the nodes around a point."""
+        weights, places = corners(self.axes, at)
+        own: Floats = STEP * np.tensordot(self.nodes.reshape(*self.nodes.shape[:2], -1)[..., places], weights, 1)
+        return own if self.base is None else own + self.base.logarithms(at)
 
     def _check(self, schema: Schema, users: int, epsilon: float) -> None:
         within, sizes = self.about["simulated"], schema.sizes
@@ -98,7 +111,7 @@ class Table:
             ("people", users),
             ("people for every attribute and pair", users / questions(len(sizes))),
             ("epsilon", epsilon),
-            ("standard deviation of a share", deviation(users, epsilon)),
+            ("standard deviation of a share", deviation(comparable(len(sizes), users), epsilon)),
         ]
         for what, value in given:
             least, most = within[what]
@@ -109,13 +122,13 @@ class Table:
 
 def look_up(mechanism: Mechanism, schema: Schema, users: int) -> Outlook:
     """What a table says of a collection; ``NotTabled``, with the reason, where none does."""
-    reason = f"there is no table of the method {mechanism.name} with these settings and attributes"
-    for table in tables():
-        if _is_of(table, mechanism, schema, users):
-            if table.versions == (mechanism.version, mechanism.estimate_version):
-                return table.expect(schema, users, float(epsilon_text(mechanism.epsilon)))
-            reason = f"the table of {mechanism.name} was made with an earlier version of it"
-    raise NotTabled(reason)
+    own = [table for table in tables() if _is_of(table, mechanism, schema, users)]
+    if not own:
+        raise NotTabled(f"there is no table of the method {mechanism.name} with these settings and attributes")
+    table = next((table for table in own if table.takes(len(schema.sizes))), own[-1])
+    if table.versions != (mechanism.version, mechanism.estimate_version):
+        raise NotTabled(f"the table of {mechanism.name} was made with an earlier version of it")
+    return table.expect(schema, users, float(epsilon_text(mechanism.epsilon)))
 
 
 @cache
@@ -127,16 +140,30 @@ def tables() -> tuple[Table, ...]:
 def read(path: Path) -> tuple[Table, ...]:
     """The tables of a file."""
     with np.load(path) as file:
-        abouts = json.loads(str(file["about"]))
-        return tuple(
-            Table(about, tuple(np.array(axis) for axis in about["axes"].values()), file[about["name"]].astype(np.int64))
-            for about in abouts
-        )
+        found = dict[str, Table]()
+        for about in json.loads(str(file["about"])):  # a base stands before what is over it
+            axes = tuple(np.array(axis) for axis in about["axes"].values())
+            nodes = file[about["name"]].astype(np.int64)
+            found[about["name"]] = Table(about, axes, nodes, found.get(about.get("base", "")))
+        return tuple(found.values())
 
 
 def coordinates(sizes: Sequence[int], users: int, epsilon: float) -> tuple[float, ...]:
     """Where a collection lies in a table: attributes, and the logarithms of codes, noise and epsilon."""
-    return len(sizes), _bits(sizes), log2(deviation(users, epsilon)), log2(epsilon)
+    alike = comparable(len(sizes), users)
+    return len(sizes), _bits(sizes), log2(deviation(alike, epsilon)), log2(epsilon)
+
+
+def comparable(attributes: int, users: float) -> float:
+    """How many people give two attributes groups of the same size.
+
+    One attribute's groups, and with them one pair's, have the same part of fewer people: the share that is asked about
+    single attributes falls so that both stay in proportion (``Fused.single_share``).
+    """
+    if attributes <= 2:
+        return users
+    method: Any = class_of("fused")(epsilon=1)
+    return float(users * (method.single_share(attributes) / attributes) / (method.single_share(2) / 2))
 
 
 def questions(attributes: int) -> int:
@@ -144,7 +171,7 @@ def questions(attributes: int) -> int:
     return attributes * (attributes + 1) // 2
 
 
-def deviation(users: int, epsilon: float) -> float:
+def deviation(users: float, epsilon: float) -> float:
     """About the standard deviation of the share of a half, if everybody were asked about it (OLH's, WBLJ17 Eq. 11).
 
     A quarter more in the variance stands for who is drawn into a group: it is what is left where noise ends.
@@ -157,26 +184,51 @@ def weight(size: str, shape: str, schema: Schema, users: int, epsilon: float) ->
 
     With several attributes errors of ranges are over what an error of single attributes makes of them. If these are
     independent, an error e of the share inside one side of a box changes the answer by e times the shares inside its
-    other sides. The interval of a quantile reaches over a code, or over what noise makes of it where that is more.
+    other sides. With three and more, sides that hold nearly nobody or everybody have less error, those of many
+    unordered codes have more, and the 95 % point is that of normal errors of so many sizes. The interval of a quantile
+    reaches over a code, or over what noise makes of it where that is more. That of a range of three attributes and more
+    reaches over what pairs leave open, likewise.
     """
     sizes = schema.sizes
     if size == "quantile":
-        reached = [
-            hypot(_NOISE_REACH * deviation(users, epsilon), 1 / a.size) for a in schema.attributes if _ordered(a)
-        ]
+        noise = _NOISE_REACH * deviation(comparable(len(sizes), users), epsilon)
+        reached = [hypot(noise, 1 / a.size) for a in schema.attributes if _ordered(a)][:QUANTILES]
         return float(np.mean(reached)) if reached else 1.0
+    if size == "range" and len(sizes) > 2:
+        noise = _NOISE_REACH * deviation(comparable(len(sizes), users), epsilon)
+        return hypot(noise, _untold(shape, tuple(sizes))) / noise
     if size not in ("mse", "error") or len(sizes) == 1:
         return 1.0
     sides = _sides(shape, tuple(sizes))
     others = [np.prod(np.delete(sides, a, axis=1), axis=1) for a in range(len(sizes))]
-    squares = np.sum(np.square(others), axis=0)
-    return float(np.mean(squares) if size == "mse" else sqrt(np.quantile(squares, LEVEL)))
+    if len(sizes) == 2:
+        squares = np.sum(np.square(others), axis=0)
+        return float(np.mean(squares) if size == "mse" else sqrt(np.quantile(squares, LEVEL)))
+    unordered = [sqrt(a.size / _NOMINAL_CODES) if a.kind == "nominal" else 1.0 for a in schema.attributes]
+    sides = np.clip(sides, 0.0, 1.0)  # shares that are added up may be a little more
+    squares = np.sum(np.square(others) * (sides * (1 - sides) * unordered).T, axis=0)
+    if size == "mse":
+        return float(np.mean(squares))
+    return float(np.quantile(np.sqrt(squares)[:, None] * _normal(), LEVEL))
+
+
+@cache
+def _normal() -> Floats:
+    """Distances from 0 of a normal error, evenly likely."""
+    normal = NormalDist()
+    return np.array([normal.inv_cdf(0.5 + (k + 0.5) / (2 * _NORMAL)) for k in range(_NORMAL)])
+
+
+def _untold(shape: str, sizes: tuple[int, ...]) -> float:
+    """Half the width of what all pairs together leave open about a box: from nobody to the least of its pairs."""
+    sides = np.sort(_sides(shape, sizes, BOXES), axis=1)
+    return float(np.mean(sides[:, 0] * sides[:, 1])) / 2
 
 
 @lru_cache(maxsize=64)
-def _sides(shape: str, sizes: tuple[int, ...]) -> Floats:  # -> (queries, attributes)
+def _sides(shape: str, sizes: tuple[int, ...], queries: int = QUERIES) -> Floats:  # -> (queries, attributes)
     """The share of people inside each side of a plan's random queries."""
-    boxes = random_workload(sizes, QUERIES, workload_rng(SEED)).boxes.astype(np.int64)
+    boxes = random_workload(sizes, queries, workload_rng(SEED)).boxes.astype(np.int64)
     below = [np.append(0.0, np.cumsum(share)) for share in reference_shares(shape, sizes)]
     return np.stack([b[boxes[:, a, 1]] - b[boxes[:, a, 0]] for a, b in enumerate(below)], axis=1)
 

@@ -23,10 +23,10 @@ KINDS: tuple[Kind, ...] = ("range", "code", "quantile")
 LEVEL = 0.95
 WIDTH_REPEATS = 2  # of a simulation: widths scatter far less than errors
 _RANGES = {1: 8}  # random ranges of one attribute; of more, whose bounds take longer:
-_BOXES = 4
+BOXES = 4
 _CODES = 6  # of all attributes together, the heaviest first
 _LEVELS = (0.25, 0.5, 0.75)
-_QUANTILES = 2  # attributes whose quartiles are looked at
+QUANTILES = 2  # attributes whose quartiles are looked at
 
 
 def half_widths(estimate: Estimate, shares: Sequence[Floats], kind: Kind, seed: int) -> Floats:
@@ -40,7 +40,7 @@ def half_widths(estimate: Estimate, shares: Sequence[Floats], kind: Kind, seed: 
     if kind == "code":
         return np.concatenate([np.empty(0), *(_of(estimate, w) for w in _single_codes(estimate, shares))])
     sizes = estimate.schema.sizes
-    return _of(estimate, random_workload(sizes, _RANGES.get(len(sizes), _BOXES), workload_rng(seed)))
+    return _of(estimate, random_workload(sizes, _RANGES.get(len(sizes), BOXES), workload_rng(seed)))
 
 
 def means(found: Mapping[str, Sequence[float]]) -> dict[str, float | None]:
@@ -68,7 +68,7 @@ def _single_codes(estimate: Estimate, shares: Sequence[Floats]) -> list[Workload
 def _of_quantiles(estimate: Estimate) -> Floats:
     found = [np.empty(0)]
     ordered = [a for a in estimate.schema.attributes if a.kind != "nominal" and a.ordered_size > 1]
-    for a in ordered[:_QUANTILES]:
+    for a in ordered[:QUANTILES]:
         strict = estimate.quantiles(a.name, _LEVELS).strict
         if strict is not None:
             first, last = strict.codes(LEVEL)
