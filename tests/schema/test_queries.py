@@ -14,6 +14,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.schema import attributes as s
 from ahead_ldp.schema import queries as q
 from ahead_ldp.schema import workloads
+from ahead_ldp.schema.units import POINT
 
 SCHEMA = s.as_schema(
     [
@@ -245,9 +246,9 @@ def test_ends_that_are_left_out():
     assert sides("size > S", "size") == [(1, 4)]
     assert sides("born < 2020-01-03", "born") == [(0, 2)]
     assert sides("pay > 150 and pay < 275", "pay") == [(1.5, 2.75)]
-    assert sides("pay < 1000", "pay") == [(0, 10)]
+    assert sides("pay < 1000", "pay") == [(0, 10 - POINT)]  # who has the maximum is in the last bucket
     assert sides("kids < 2 or kids > 7 or kids = 8", "kids") == [(0, 2), (8, 10)]
-    assert sides("pay > 0.5k or pay missing", "pay") == [(5, 11)]
+    assert sides("pay >= 0.5k or pay missing", "pay") == [(5, 11)]
     last_alone = s.paper_buckets("x", 0, 10, 11)
     assert span(last_alone, 5, q.Beyond(10)) == [5, 10]
     assert span(last_alone, 5, 10) == [5, 11]
@@ -288,8 +289,24 @@ def test_ends_inside_a_bucket_are_fractions():
     assert sides("size >= L", "size") == [(2, 4)]
 
 
+def test_a_real_at_a_border_is_in_the_bucket_above():
+    """Whether those who are exactly there belong to a range is a part of that bucket, of no width and any share."""
+    assert sides("pay in 100..300", "pay") == [(1, 3 + POINT)]
+    assert sides("pay >= 100 and pay < 300", "pay") == [(1, 3)]
+    assert sides("pay > 100 and pay <= 300", "pay") == [(1 + POINT, 3 + POINT)]
+    assert sides("pay = 300", "pay") == [(3, 3 + POINT)]
+    assert sides("pay = 0", "pay") == sides("pay <= 0", "pay") == [(0, POINT)]
+    assert sides("pay >= 1000", "pay") == sides("pay = 1000", "pay") == [(10 - POINT, 10)]
+    assert sides("pay > 1000", "pay") == [(10, 10)]
+    assert sides("pay < 300 or pay >= 300", "pay") == sides("pay <= 300 or pay > 300", "pay") == [(0, 10)]
+    last_alone = s.paper_buckets("x", 0, 10, 3)  # [0, 5) [5, 10) {10}
+    assert span(last_alone, 10, 10) == [2, 3]
+    assert span(last_alone, q.Beyond(5), q.Beyond(10)) == [1 + POINT, 2]
+    assert span(last_alone, q.Beyond(10), None) == [3, 3]
+
+
 def test_a_range_partly_outside_is_clipped():
-    assert sides("pay in -5..100", "pay") == [(0, 1)]
+    assert sides("pay in -5..99", "pay") == [(0, 0.99)]
     assert sides("age in 50..1000", "age") == [(6, 8)]
     assert sides("kids >= -3", "kids") == [(0, 10)]
 
@@ -321,7 +338,8 @@ def test_snap():
     assert sides("pay in 50..275", "pay", "inward") == [(1, 2)]
     assert sides("pay in 149..275", "pay", "nearest") == [(1, 3)]
     assert sides("pay in 150..200", "pay", "nearest") == [(2, 2)]
-    assert sides("pay = 150", "pay") == [(1.5, 1.5)]
+    assert sides("pay = 150", "pay") == [(1.5, 1.5 + POINT)]
+    assert sides("pay in 50..200", "pay", "nearest") == [(1, 2)]  # buckets, without whoever is exactly at a border
     assert sides("pay = 150", "pay", "outward") == [(1, 2)]
     assert sides("pay = 200", "pay", "outward") == [(2, 3)]
     assert sides("pay = 1000", "pay", "outward") == [(9, 10)]

@@ -183,8 +183,8 @@ class Estimate(Shown, ABC):
         """The share of people with a value up to each point, included.
 
         Points are in the user's units, or a number of them: the last values of (nearly) equally many buckets. Left
-        out, they are the last value of every bucket, at most 1024. People without a value count among all, so the
-        curve may end below 1.
+        out, they are the last value of every bucket, at most 1024. A bucket of reals ends just below its border, so
+        these shares are those below the border. People without a value count among all, so the curve may end below 1.
         """
         a = self._attribute(attribute, ordered=True)
         if points is None or isinstance(points, int | np.integer):

@@ -2,7 +2,8 @@
 
 People speak closed ranges in their own units. Inside, a box is half open, ``[lo, hi)`` for each attribute, in
 code coordinates: code c covers [c, c + 1), so an end inside a bucket is a fraction. Whole numbers share a
-bucket evenly, reals linearly.
+bucket evenly, reals linearly. A real that is exactly at a border has no width, and people may be heaped on it. They
+are in the bucket above. So a range that ends there and includes it reaches into that bucket by ``POINT``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ahead_ldp.schema.arrays import Floats
 from ahead_ldp.schema.attributes import midnight_as_day, public_number
 from ahead_ldp.schema.coding import declared_range
 from ahead_ldp.schema.fitting import label_of
+from ahead_ldp.schema.units import POINT
 
 Snap = Literal["outward", "inward", "nearest"]
 Span = tuple[float, float]
@@ -360,7 +362,7 @@ def query_boxes(schema: Schema, query: Query, snap: Snap | None = None) -> Float
     for name, condition in query.conditions.items():
         i = schema.index(name)
         attribute = schema.attributes[i]
-        spans = _merged(_spans(attribute, condition))
+        spans = _merged(_spans(attribute, condition, exact=snap is None))
         sides[i] = _merged([_snapped(span, snap, attribute.ordered_size) for span in spans])
     count = prod(map(len, sides))
     if count > _MOST_BOXES:
@@ -368,10 +370,10 @@ def query_boxes(schema: Schema, query: Query, snap: Snap | None = None) -> Float
     return np.array(list(product(*sides)), dtype=np.float64)
 
 
-def _spans(attribute: Attribute, condition: Any) -> list[Span]:
+def _spans(attribute: Attribute, condition: Any, exact: bool) -> list[Span]:
     name = attribute.name
     if isinstance(condition, Either):
-        return [span for one in condition.conditions for span in _spans(attribute, one)]
+        return [span for one in condition.conditions for span in _spans(attribute, one, exact)]
     if condition is None:
         if attribute.missing != "cell":
             raise ValueError(f"expected missing='cell' for {name} to ask for it, got {attribute.missing!r}")
@@ -381,15 +383,15 @@ def _spans(attribute: Attribute, condition: Any) -> list[Span]:
             raise ValueError(
                 f"expected a range for the real attribute {name}, got the set {sorted(condition, key=str)}"
             )
-        return [_span(attribute, value, value) for value in condition]
+        return [_span(attribute, value, value, exact) for value in condition]
     lo, hi = condition
     if attribute.kind == "nominal" and (lo != hi or isinstance(lo, Beyond)):
         raise ValueError(f"expected a set for the nominal attribute {name}, got the range {_said(attribute, lo, hi)}")
-    return [_span(attribute, lo, hi)]
+    return [_span(attribute, lo, hi, exact)]
 
 
-def _span(attribute: Attribute, lo: Any, hi: Any) -> Span:
-    """The user's range in code coordinates; ``None`` is an open end."""
+def _span(attribute: Attribute, lo: Any, hi: Any, exact: bool) -> Span:
+    """The user's range in code coordinates; ``None`` is an open end. ``exact`` minds who is exactly at an end."""
     first, last = (0, len(attribute.labels) - 1) if attribute.labels else (attribute.lo, attribute.hi)
     low = first if lo is None else _place(attribute, lo, 1)
     high = last if hi is None else _place(attribute, hi, -1)
@@ -398,10 +400,30 @@ def _span(attribute: Attribute, lo: Any, hi: Any) -> Span:
     if low > last or high < first:
         declared = f"{declared_range(attribute)}, declared for {attribute.name}"
         raise ValueError(f"expected a range that meets {declared}, got {_said(attribute, lo, hi)}")
+    if attribute.kind == "real":
+        return _real_span(attribute, (max(low, first), isinstance(lo, Beyond)), (high, isinstance(hi, Beyond)), exact)
     start = _coordinate(attribute, max(low, first))
-    if high >= last and not (attribute.kind == "real" and isinstance(hi, Beyond) and high == last):
+    if high >= last:
         return (start, float(attribute.ordered_size))  # covers the last bucket, even where that is the maximum alone
-    return (start, _coordinate(attribute, high if attribute.kind == "real" else high + 1))
+    return (start, _coordinate(attribute, high + 1))
+
+
+def _real_span(attribute: Attribute, low: tuple[Number, bool], high: tuple[Number, bool], exact: bool) -> Span:
+    """The same for reals; each end with whether it is left out."""
+    size, room = float(attribute.ordered_size), POINT * exact
+    start = _coordinate(attribute, low[0])
+    if low[0] == attribute.hi:
+        start = size if low[1] else min(start, size - room)  # who has the maximum is in the last bucket
+    elif low[1] and start == floor(start):
+        start += room
+    if high[0] > attribute.hi or (high[0] == attribute.hi and not high[1]):
+        return (start, size)  # covers the last bucket, even where that is the maximum alone
+    end = _coordinate(attribute, high[0])
+    if high[0] == attribute.hi:
+        end = min(end, size - room)
+    elif not high[1] and (end == floor(end) or low[0] == high[0]):
+        end += room
+    return (min(start, end), end)
 
 
 def _said(attribute: Attribute, lo: Any, hi: Any) -> str:

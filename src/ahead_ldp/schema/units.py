@@ -18,6 +18,7 @@ from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.attributes import public_number
 
+POINT = 2.0**-20  # of a bucket: the room of one real number. A choice: nothing in an answer, and no rounding either
 _DTYPES = {"date": "datetime64[D]", "datetime": "datetime64[s]", "time": "timedelta64[s]"}
 _UNITS = {"date": "days", "datetime": "seconds", "time": "seconds"}
 
@@ -70,8 +71,9 @@ def positions(attribute: Attribute, numbers: Floats) -> Floats:
 
 def positions_after(attribute: Attribute, numbers: Floats) -> Floats:
     """Where the values up to these numbers, included, end among the codes."""
-    whole = attribute.kind != "real"
-    inside = positions(attribute, numbers + whole)
+    inside = positions(attribute, numbers + (attribute.kind != "real"))
+    if attribute.kind == "real":  # who is exactly at a border is in the bucket above it, and may be many
+        inside = inside + POINT * ((inside == np.floor(inside)) & (numbers >= attribute.lo))
     return np.where(numbers >= attribute.hi, attribute.ordered_size, inside) if not attribute.labels else inside
 
 

@@ -95,11 +95,12 @@ class Difference:
         a, b = self._attributes(attribute, ordered=True)
         whole = a.kind != "real"
         if isinstance(points, int):
-            numbers = self._points(a, b, points) - whole
-            said: NDArray[Any] = spoken(a, numbers)
+            numbers = self._points(a, b, points)
+            said: NDArray[Any] = spoken(a, numbers - whole)
+            ends = [positions(x, numbers) for x in (a, b)]
         else:
-            numbers, said = numbers_of(a, points), np.asarray(points)
-        ends = [positions_after(x, numbers) for x in (a, b)]
+            said = np.asarray(points)
+            ends = [positions_after(x, numbers_of(a, points)) for x in (a, b)]
         pairs = zip(self._both, ends, strict=True)
         return self._answers([slices(e.schema, a.name, np.zeros(at.size), at) for e, at in pairs], {a.name: said})
 

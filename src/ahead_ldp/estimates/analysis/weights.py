@@ -23,6 +23,7 @@ from ahead_ldp.estimates.strict.reports import StrictReports
 from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.queries import Query
+from ahead_ldp.schema.units import POINT
 from ahead_ldp.schema.workloads import Workload
 
 _MOST_STRATA = 1024  # combinations of the margins' categories
@@ -281,7 +282,11 @@ def _side(estimate: Estimate, a: Attribute, category: Any) -> tuple[float, float
         box = Workload.from_queries(estimate.schema, [Query({a.name: None})]).boxes
     else:
         low, dots, high = text.partition("..")
-        box = Workload.from_queries(estimate.schema, [Query({a.name: (low, high if dots else low)})]).boxes
+        query = Query({a.name: (low, high if dots else low)})
+        box = Workload.from_queries(estimate.schema, [query]).boxes
+        if a.kind == "real":  # buckets, which end just below their borders
+            exact, box = box, Workload.from_queries(estimate.schema, [query], "nearest").boxes
+            box = np.where(np.abs(box - exact) <= POINT, box, exact)
     lo, hi = box[0, estimate.schema.index(a.name)]
     if lo != np.floor(lo) or hi != np.floor(hi) or lo >= hi:
         raise ValueError(f"expected categories of the margin of {a.name} to end where its buckets do, got {text!r}")

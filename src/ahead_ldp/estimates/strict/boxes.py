@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from ahead_ldp.estimates.strict.evidence import Answered, Ground, Piece, same_boxes
+from ahead_ldp.estimates.strict.evidence import ROUNDING, Answered, Ground, Piece, same_boxes
 from ahead_ldp.estimates.strict.problem import Problem
 from ahead_ldp.estimates.strict.rows import Rows, cell_rows
 from ahead_ldp.oracles.base import LinearOracle
@@ -93,7 +93,7 @@ class BoxGround(Ground):
             least, most = np.ones(source.partition.cells), np.zeros(source.partition.cells)
             np.minimum.at(least, cell, share)
             np.maximum.at(most, cell, share)
-            whole = is_open & ((least >= 1 - 1e-9) | (most <= 1e-9))[cell]
+            whole = is_open & ((least >= 1 - ROUNDING) | (most <= ROUNDING))[cell]
             key[whole] = next_key + cell[whole]  # S15
             is_open &= ~whole
             next_key += source.partition.cells

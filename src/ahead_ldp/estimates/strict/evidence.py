@@ -28,6 +28,7 @@ from ahead_ldp.schema.arrays import Floats, Ints
 Borders = tuple[Ints, ...]  # of each attribute, both ends included
 Answered = Sequence[tuple[Asked, Tally]]
 
+ROUNDING = 1e-12  # tolerance: of a box; a range may reach into one by `units.POINT` of one bucket of many
 _ALONG = {1: 64, 2: 14}  # borders of an attribute that are kept for two ends, by the number of attributes (S14)
 _OUTCOMES = 320  # borders that are kept for outcomes of SW (choice S14)
 _MORE = 4  # for every further end (S14)

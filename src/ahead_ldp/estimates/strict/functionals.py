@@ -8,12 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
-from ahead_ldp.estimates.strict.evidence import Piece
+from ahead_ldp.estimates.strict.evidence import ROUNDING, Piece
 from ahead_ldp.schema.arrays import Floats
 
 Attributes = tuple[int, ...]
 
-_ROUNDING = 1e-9  # of a box
 
 
 class Functional(Protocol):
@@ -51,7 +50,7 @@ class Shares:
         total = np.zeros(len(piece.lo))
         for weight, boxes in self.terms:
             share = piece.share(boxes)
-            total += weight * (share > _ROUNDING if weight > 0 else share >= 1 - _ROUNDING)  # S16, S17
+            total += weight * (share > ROUNDING if weight > 0 else share >= 1 - ROUNDING)  # S16, S17
         return piece.on_atoms(total)
 
     def negative(self) -> Shares:
