@@ -18,7 +18,7 @@ from ahead_ldp.device.codes import Attribute, Schema
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.attributes import public_number
 
-POINT = 2.0**-20  # of a bucket: the room of one real number. A choice: nothing in an answer, and no rounding either
+POINT = 2.0**-30  # of a bucket: the room of one real number. A choice: nothing in an answer, and no rounding either
 _DTYPES = {"date": "datetime64[D]", "datetime": "datetime64[s]", "time": "timedelta64[s]"}
 _UNITS = {"date": "days", "datetime": "seconds", "time": "seconds"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -15,6 +15,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.partitions.summed_area import SummedArea
 from ahead_ldp.schema.arrays import Floats, Ints
 from ahead_ldp.schema.queries import Asked, Snap, as_query, query_boxes
+from ahead_ldp.schema.units import POINT
 
 _MOST_QUERIES = 2**24  # of a workload that enumerates cells
 _CHUNK = 2**22  # pairs of a box and a record looked at together
@@ -25,9 +26,10 @@ class Workload:
     """Queries as boxes: the answer to query i is the sum over its boxes, which are apart from one another."""
 
     sizes: tuple[int, ...]  # (m,) codes of each attribute
-    boxes: Floats  # (k, m, 2) half open, in code coordinates
+    boxes: Floats  # (k, m, 2) half open, in code coordinates; may be given with room for real numbers at borders
     owner: Ints  # (k,) the query of each box
     n: int  # queries
+    reach: Floats = field(init=False, repr=False)  # the boxes with that room, for bounds that assume nothing
 
     def __post_init__(self) -> None:
         """Refuse boxes that are reversed or leave the domain, and owners that are no query."""
@@ -40,6 +42,11 @@ class Workload:
             raise ValueError(f"expected boxes with 0 <= lo <= hi <= size for sizes {self.sizes}")
         if not ((self.owner >= 0) & (self.owner < self.n)).all():
             raise ValueError(f"expected owners in 0..{self.n - 1}")
+        border = np.rint(self.boxes)
+        at_border = np.abs(self.boxes - border) <= POINT
+        object.__setattr__(self, "reach", self.boxes)
+        if at_border.any():
+            object.__setattr__(self, "boxes", np.where(at_border, border, self.boxes))
 
     def __len__(self) -> int:
         return self.n

@@ -71,5 +71,29 @@ def test_the_interval_is_wider_by_the_bucket_above_and_only_where_its_border_bel
     ]
     assert half_open < 0.05
     assert closed == pytest.approx(half_open + number, abs=0.03)
-    assert estimate.ask("pay <= 50000").share == pytest.approx(estimate.ask("pay < 50000").share, abs=1e-6)
-    assert 0 < estimate.ask("pay = 50000").share[0] < 1e-6
+    assert estimate.ask("pay <= 50000").share == estimate.ask("pay < 50000").share
+    assert estimate.ask("pay = 50000").share[0] == 0
+
+
+def test_sums_groups_weights_and_changes_hold_them_too():
+    pay = drawn(4)
+    team = np.where(np.random.default_rng(5).random(N) < np.where(pay == 50_000, 0.8, 0.3), "north", "south")
+    schema = [PAY, "team=nominal,north|south"]
+    estimate = ahead_ldp.simulate({"pay": pay, "team": team}, schema, epsilon=3, seed=1)
+
+    def holds(found, truth):
+        low, high = found.interval(LEVEL)
+        return ((low - 1e-9 <= truth) & (truth <= high + 1e-9)).all()
+
+    exactly = np.mean(pay == 50_000)
+    assert holds(estimate.weighted(["pay <= 50000", "pay < 50000"], [1, -1]), exactly)
+    north, south = (pay[team == name] <= 50_000 for name in ("north", "south"))
+    assert holds(estimate.by("team").share("pay <= 50000"), np.array([north.mean(), south.mean()]))
+    weighted = estimate.calibrated({"team": {"north": 0.5, "south": 0.5}}).ask("pay <= 50000")
+    assert weighted.ends is not None  # strict
+    assert holds(weighted, (north.mean() + south.mean()) / 2)
+    without = pay != 50_000
+    other = ahead_ldp.simulate({"pay": pay[without], "team": team[without]}, schema, epsilon=3, seed=2)
+    change = ahead_ldp.difference(estimate, other).ask("pay <= 50000", "pay < 50000")
+    truth = [np.mean(inside(pay[without])) - np.mean(inside(pay)) for inside in list(RANGES.values())[:2]]
+    assert holds(change, np.array(truth))

@@ -453,7 +453,7 @@ def _variance(line: Line) -> float:
 
 def _functional(evidence: Evidence, workload: Workload, i: int) -> Functional | None:
     """The share of one query, if some attributes hold it that were asked about together; None also for all and none."""
-    boxes = workload.boxes[workload.owner == i]
+    boxes = workload.reach[workload.owner == i]
     boxes = boxes[(boxes[..., 0] < boxes[..., 1]).all(axis=1)]
     restricted = (boxes[..., 0] > 0) | (boxes[..., 1] < np.array(workload.sizes))
     if not len(boxes) or not restricted.any(axis=1).all():
@@ -464,7 +464,7 @@ def _functional(evidence: Evidence, workload: Workload, i: int) -> Functional | 
 
 def _alone(evidence: Evidence, workload: Workload, i: int, level: float) -> tuple[float, float]:
     mine = workload.owner == i
-    one = Workload(workload.sizes, workload.boxes[mine], np.zeros(int(mine.sum()), np.int64), 1)
+    one = Workload(workload.sizes, workload.reach[mine], np.zeros(int(mine.sum()), np.int64), 1)
     low, high = StrictAnswers(evidence, one).interval(level)
     return float(low[0]), float(high[0])
 

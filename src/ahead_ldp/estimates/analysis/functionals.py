@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ahead_ldp.estimates.strict.evidence import ROUNDING, Piece
+from ahead_ldp.estimates.strict.evidence import Piece
 from ahead_ldp.estimates.strict.functionals import Attributes
 from ahead_ldp.schema.arrays import Floats
 
 Side = tuple[Floats, Floats]  # the least and the largest number of every code
-
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,10 +65,9 @@ class Inside:
 
     def highest(self, piece: Piece) -> Floats:
         """The largest number of an atom's codes; where a box cuts the atom, the larger of it and 0."""
-        share = piece.share(self.inside)
         number = _over(piece, self.axis, self.side[1], np.maximum)
-        cut = np.where(share >= 1 - ROUNDING, number, np.maximum(number, 0.0))
-        return piece.on_atoms(np.where(share <= ROUNDING, 0.0, cut))  # Q11
+        cut = np.where(piece.covered(self.inside), number, np.maximum(number, 0.0))
+        return piece.on_atoms(np.where(piece.touched(self.inside), cut, 0.0))  # Q11
 
     def negative(self) -> Inside:
         """Minus the number."""

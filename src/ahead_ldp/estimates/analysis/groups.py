@@ -85,7 +85,7 @@ class Groups:
 
     def share(self, query: Query | str) -> Findings:
         """The share of each group's people whom a query holds."""
-        whole = Workload.from_queries(self.estimate.schema, [query]).boxes
+        whole = Workload.from_queries(self.estimate.schema, [query]).reach
         if any(self._is_cut(box) for box in whole):
             raise ValueError(f"expected a query about other attributes than {self.name}, got {str(query)!r}")
         values, errors = self._ratios([self._within(whole, g) for g in range(len(self.labels))])

@@ -23,7 +23,6 @@ from ahead_ldp.estimates.strict.reports import StrictReports
 from ahead_ldp.schema.arrays import Bools, Floats
 from ahead_ldp.schema.coding import bucket_label
 from ahead_ldp.schema.queries import Query
-from ahead_ldp.schema.units import POINT
 from ahead_ldp.schema.workloads import Workload
 
 _MOST_STRATA = 1024  # combinations of the margins' categories
@@ -148,7 +147,7 @@ class Calibrated:
         the margin together. Else they are the model's.
         """
         texts = np.array([str(query) for query in queries], object)
-        boxes = [Workload.from_queries(self.estimate.schema, [query]).boxes for query in queries]
+        boxes = [Workload.from_queries(self.estimate.schema, [query]).reach for query in queries]
         each = [self._value(some) for some in boxes]
         values, errors = np.array([v for v, _ in each]), np.array([e for _, e in each])
         strict = len(self.attributes) == 1 and all(self._ground(some) is not None for some in boxes)
@@ -219,7 +218,7 @@ class Calibrated:
         """The sum over strata of weight times (share inside the query less ratio times the stratum's share)."""
         terms = []
         for g in np.flatnonzero(weights > 0).tolist():
-            inside = cut.boxes[cut.owner == g][:, own]
+            inside = cut.reach[cut.owner == g][:, own]
             some: Bools = (inside[..., 0] < inside[..., 1]).all(axis=1)
             if some.any():
                 terms.append((float(weights[g]), inside[some]))
@@ -282,11 +281,7 @@ def _side(estimate: Estimate, a: Attribute, category: Any) -> tuple[float, float
         box = Workload.from_queries(estimate.schema, [Query({a.name: None})]).boxes
     else:
         low, dots, high = text.partition("..")
-        query = Query({a.name: (low, high if dots else low)})
-        box = Workload.from_queries(estimate.schema, [query]).boxes
-        if a.kind == "real":  # buckets, which end just below their borders
-            exact, box = box, Workload.from_queries(estimate.schema, [query], "nearest").boxes
-            box = np.where(np.abs(box - exact) <= POINT, box, exact)
+        box = Workload.from_queries(estimate.schema, [Query({a.name: (low, high if dots else low)})]).boxes
     lo, hi = box[0, estimate.schema.index(a.name)]
     if lo != np.floor(lo) or hi != np.floor(hi) or lo >= hi:
         raise ValueError(f"expected categories of the margin of {a.name} to end where its buckets do, got {text!r}")

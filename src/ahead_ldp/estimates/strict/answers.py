@@ -64,7 +64,7 @@ class StrictAnswers:
         functionals = list[Functional]()
         order = np.argsort(self.workload.owner, kind="stable")
         starts = np.searchsorted(self.workload.owner[order], np.arange(self.workload.n + 1))
-        plans = [self._plan(self.workload.boxes[order[a:b]], functionals) for a, b in pairwise(starts.tolist())]
+        plans = [self._plan(self.workload.reach[order[a:b]], functionals) for a, b in pairwise(starts.tolist())]
         return plans, self.evidence.both(functionals)
 
     def _plan(self, boxes: Floats, functionals: list[Functional]) -> _Plan:
@@ -133,7 +133,7 @@ class StrictSums:
 
     def _functional(self, row: Floats) -> Functional | None:
         mine = (row != 0)[self.workload.owner]
-        boxes, owner = self.workload.boxes[mine], self.workload.owner[mine]
+        boxes, owner = self.workload.reach[mine], self.workload.owner[mine]
         restricted = (boxes[..., 0] > 0) | (boxes[..., 1] < np.array(self.workload.sizes))
         attributes = self.evidence.attributes_for(_places(restricted.any(axis=0)))
         if not attributes:

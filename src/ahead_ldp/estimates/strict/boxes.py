@@ -9,12 +9,12 @@ from math import prod
 
 import numpy as np
 
-from ahead_ldp.estimates.strict.evidence import ROUNDING, Answered, Ground, Piece, same_boxes
+from ahead_ldp.estimates.strict.evidence import Answered, Ground, Piece, same_boxes
 from ahead_ldp.estimates.strict.problem import Problem
 from ahead_ldp.estimates.strict.rows import Rows, cell_rows
 from ahead_ldp.oracles.base import LinearOracle
 from ahead_ldp.partitions.partition import Partition
-from ahead_ldp.schema.arrays import Floats, Ints
+from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
 _CHUNK = 2**22  # pairs of boxes looked at together
 
@@ -73,7 +73,7 @@ class BoxGround(Ground):
         """Boxes merge into the largest cell of any tree that these boxes, apart from one another, do not cut."""
         lo, hi, cells = self._boxes
         piece = Piece(Problem((), np.ones(1), None), lo.astype(float), hi.astype(float), None, np.empty(0, np.int64))
-        atom = self._merged(piece.share(boxes), cells)
+        atom = self._merged(piece.touched(boxes), piece.covered(boxes), cells)
         count = int(atom.max()) + 1
         rows, labels, before = list[Rows](), [np.empty(0, np.int64)], 0
         for source, cell in zip(self.sources, cells, strict=True):
@@ -86,14 +86,14 @@ class BoxGround(Ground):
         problem = Problem(tuple(rows), even, self.people)
         return Piece(problem, piece.lo, piece.hi, atom, np.concatenate(labels))
 
-    def _merged(self, share: Floats, cells: Ints) -> Ints:  # (boxes,), (groups, boxes) -> (boxes,)
-        key = np.arange(share.size)  # a box alone
-        is_open, next_key = np.ones(share.size, bool), share.size
+    def _merged(self, touched: Bools, covered: Bools, cells: Ints) -> Ints:  # (boxes,) twice, (groups, boxes)
+        key = np.arange(touched.size)  # a box alone
+        is_open, next_key = np.ones(touched.size, bool), touched.size
         for cell, source in zip(cells, self.sources, strict=True):
-            least, most = np.ones(source.partition.cells), np.zeros(source.partition.cells)
-            np.minimum.at(least, cell, share)
-            np.maximum.at(most, cell, share)
-            whole = is_open & ((least >= 1 - ROUNDING) | (most <= ROUNDING))[cell]
+            inside, outside = np.ones(source.partition.cells, bool), np.ones(source.partition.cells, bool)
+            np.logical_and.at(inside, cell, covered)
+            np.logical_and.at(outside, cell, ~touched)
+            whole = is_open & (inside | outside)[cell]
             key[whole] = next_key + cell[whole]  # S15
             is_open &= ~whole
             next_key += source.partition.cells

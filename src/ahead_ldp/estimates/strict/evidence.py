@@ -23,12 +23,13 @@ from ahead_ldp.oracles.base import LinearOracle
 from ahead_ldp.oracles.haar import Haar
 from ahead_ldp.oracles.sw import SW
 from ahead_ldp.oracles.tally import Tally
-from ahead_ldp.schema.arrays import Floats, Ints
+from ahead_ldp.schema.arrays import Bools, Floats, Ints
 
 Borders = tuple[Ints, ...]  # of each attribute, both ends included
 Answered = Sequence[tuple[Asked, Tally]]
 
-ROUNDING = 1e-12  # tolerance: of a box; a range may reach into one by `units.POINT` of one bucket of many
+_TOUCHED = 1e-11  # tolerance: of a code; less than `units.POINT`
+_COVERED = 1e-14  # tolerance: of a box; less than a `units.POINT` of 10,000 codes
 _ALONG = {1: 64, 2: 14}  # borders of an attribute that are kept for two ends, by the number of attributes (S14)
 _OUTCOMES = 320  # borders that are kept for outcomes of SW (choice S14)
 _MORE = 4  # for every further end (S14)
@@ -163,6 +164,18 @@ class Piece:
             inside = np.minimum(self.hi, box[:, 1]) - np.maximum(self.lo, box[:, 0])
             total += np.prod(np.maximum(inside, 0.0) / (self.hi - self.lo), axis=1)
         return total
+
+    def touched(self, boxes: Floats) -> Bools:  # (k, m, 2) -> (boxes,)
+        """Which of the piece's boxes have anything in some boxes."""
+        found = np.zeros(len(self.lo), bool)
+        for box in boxes:
+            inside = np.minimum(self.hi, box[:, 1]) - np.maximum(self.lo, box[:, 0])
+            found |= (inside > _TOUCHED).all(axis=1)
+        return found
+
+    def covered(self, boxes: Floats) -> Bools:  # (k, m, 2) -> (boxes,)
+        """Which of them are wholly inside some boxes that are apart from one another."""
+        return self.share(boxes) >= 1 - _COVERED
 
     def on_atoms(self, values: Floats) -> Floats:  # (boxes,) -> (atoms,)
         """The largest value over each atom."""

@@ -8,11 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ahead_ldp.estimates.strict.evidence import ROUNDING, Piece
+from ahead_ldp.estimates.strict.evidence import Piece
 from ahead_ldp.schema.arrays import Floats
 
 Attributes = tuple[int, ...]
-
 
 
 class Functional(Protocol):
@@ -49,8 +48,7 @@ class Shares:
         """A cell that a box cuts counts as inside if that makes the sum larger, and as outside if not."""
         total = np.zeros(len(piece.lo))
         for weight, boxes in self.terms:
-            share = piece.share(boxes)
-            total += weight * (share > ROUNDING if weight > 0 else share >= 1 - ROUNDING)  # S16, S17
+            total += weight * (piece.touched(boxes) if weight > 0 else piece.covered(boxes))  # S16, S17
         return piece.on_atoms(total)
 
     def negative(self) -> Shares:
