@@ -174,7 +174,7 @@ def progress(name: Name, *, remote: Remote) -> Shown:
     if state["state"] == "draft":  # without waves and groups
         return Shown(state, [f"draft: nobody is asked yet; next: ahead campaign open {name}"])
     rows = [[g["group"], g["state"], f"{g['reports']:,}", f"{g['minimum']:,}"] for g in state["groups"]]
-    held = ", held by its screens" if state["held"] else ""
+    held = ", being counted" if state["counting"] else ", held by its screens" if state["held"] else ""
     title = f"{state['state']}, wave {state['wave']}{held}: {state['reports']:,} reports"
     refused = [f"refused, {reason}: {count:,}" for reason, count in sorted(state["refused"].items())]
     notice = [state["notice"]] if state.get("notice") else []

@@ -62,6 +62,8 @@ def test_a_round_that_is_being_counted_is_not_on_hold(service):
     assert offered(page) == {"void"}  # nothing that would throw good answers away
     live = json.loads(look(service, f"/campaigns/{name}/live"))
     assert live["standing"]["state"] == "counting"
+    progress = service.call("GET", f"/campaigns/{name}/progress").json()
+    assert (progress["counting"], progress["held"]) == (True, False)
     assert act(service, name, "close", wave="1").status_code == 303  # it is closed, as wanted
     refused = act(service, name, "void_wave", wave="1")
     assert (refused.status_code, "being counted" in refused.text) == (409, True)
@@ -75,6 +77,8 @@ def test_a_round_that_waits_for_an_operator_is_on_hold(service):
     page = look(service, f"/campaigns/{name}")
     assert "This round is on hold" in page
     assert ">on hold<" in look(service, "/")
+    progress = service.call("GET", f"/campaigns/{name}/progress").json()
+    assert (progress["counting"], progress["held"]) == (False, True)
     assert offered(page) == {"release", "void_wave", "void"}
     assert f'href="/campaigns/{name}/checks">Look at the checks<' in page
     assert act(service, name, "release", wave="1").status_code == 303

@@ -25,6 +25,7 @@ def stand(reports=30, held=False, state="open", wave=1, closes_at=None, people=3
         "wave": wave,
         "groups": groups,
         "reports": reports,
+        "counting": False,
         "held": held,
         "closes_at": closes_at,
     }

@@ -1,4 +1,4 @@
-"""When a wave closes, is extended, or loses its short groups: decisions as pure functions of what is stored.
+"""When a wave closes, is extended, loses its short groups, or is being counted: functions of what is stored.
 
 What was decided, by the clock or by an operator, becomes a job with an intent.
 """
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from ahead_ldp.device.canonical import Record
 from ahead_ldp.service.store.interface import Store
-from ahead_ldp.service.store.rows import Job, WaveRow, WaveState
+from ahead_ldp.service.store.rows import Job, JobState, WaveRow, WaveState
 
 CLOSE, SCREENS = "close", "screens"  # kinds of a job, and of a document
 
@@ -79,3 +79,15 @@ def request_closing(store: Store, now: int, campaign: str, wave: int, name: str,
     options = {intent.value: True} if intent else {}
     args = json.dumps({"campaign": campaign, "wave": wave, "options": options}).encode()
     return store.add_job(f"{name}/{campaign}/{wave}", CLOSE, args, now)
+
+
+def being_counted(store: Store, campaign: str, number: int) -> bool:
+    """Whether a wave that takes no more reports is being counted, and does not wait for an operator.
+
+    The store knows both as held. What waits for an operator was counted, and its checks say so.
+    """
+    at_work = (JobState.QUEUED, JobState.LEASED)
+    if any(job.key.endswith(f"/{campaign}/{number}") and job.state in at_work for job in store.jobs()):
+        return True
+    checked = store.document(campaign, number, SCREENS)
+    return checked is None or not json.loads(checked)["hold"]

@@ -18,7 +18,7 @@ from ahead_ldp.protocol.session import Session
 from ahead_ldp.service.campaigns import handed_out
 from ahead_ldp.service.campaigns.campaign import Terms, audit_event, find_wave, too_large
 from ahead_ldp.service.campaigns.directory import Directory
-from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, request_closing
+from ahead_ldp.service.campaigns.lifecycle import SCREENS, Intent, being_counted, request_closing
 from ahead_ldp.service.campaigns.logs import event
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.replays import notice
@@ -235,6 +235,8 @@ class Campaigns:
         number = 0 if wave is None else wave.number
         groups = [] if wave is None else self._group_progress(campaign, number)
         counters = self.store.counters(campaign) if wave is not None else {}
+        stopped = wave is not None and wave.state is WaveState.HELD
+        counting = stopped and being_counted(self.store, campaign, number)
         return {
             "state": row.state.value,
             "wave": number,
@@ -242,7 +244,8 @@ class Campaigns:
             "reports": sum(g["reports"] for g in groups),
             "refused": {reason: count for (of, reason), count in counters.items() if of == number},
             "closes_at": None if wave is None else wave.closes_at,
-            "held": wave is not None and wave.state is WaveState.HELD,
+            "counting": counting,
+            "held": stopped and not counting,
             **({"notice": told} if (told := notice(self.store, campaign)) else {}),
         }
 

@@ -23,7 +23,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "timeout": (408, "The request took too long to arrive"),
     "wrong_state": (409, "The campaign or wave is not in a state for this"),
     "below_minimum": (409, "A group has fewer reports than the campaign's minimum"),
-    "wave_held": (409, "The wave is held: look at its screens, then release or void it"),
+    "wave_held": (409, "The wave is being counted, or held: then look at its screens, and release or void it"),
     "replay_mismatch": (409, "This program cannot say what the campaign's method asks next"),
     "no_results": (409, "No wave has been closed yet"),
     "length_required": (411, "The length of the body must be announced"),

@@ -16,7 +16,7 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard import drafts, qr
 from ahead_ldp.service.dashboard.duplicates import form_of
 from ahead_ldp.service.dashboard.rendering import render
-from ahead_ldp.service.dashboard.standing import being_counted, rounds_of, said_of, standing
+from ahead_ldp.service.dashboard.standing import rounds_of, said_of, standing
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
 from ahead_ldp.service.store.rows import JobState
@@ -40,7 +40,7 @@ class CampaignPages:
         """All campaigns, the latest first."""
         listed = []
         for row in sorted(self._service.store.campaigns(), key=lambda row: -row.created_at):
-            progress = self._progress(row.digest)
+            progress = self._service.progress(row.digest)
             named = {"digest": row.digest, "title": self._record(row.digest)["title"], "at": row.created_at}
             people = self._people(row.digest, progress)
             listed.append({**named, "people": people, **{name: progress[name] for name in ("state", "wave")}})
@@ -50,12 +50,6 @@ class CampaignPages:
             }
             listed[-1] |= {"state": "held"} if progress["held"] else {}
         return render(request, "campaigns.html", visitor, campaigns=listed)
-
-    def _progress(self, campaign: str) -> dict[str, Any]:
-        """The progress, in which a round that is only being counted is not on hold."""
-        progress = self._service.progress(campaign)
-        counting = progress["held"] and being_counted(self._service.store, campaign, progress["wave"])
-        return {**progress, "counting": counting, "held": progress["held"] and not counting}
 
     def _record(self, campaign: str) -> dict[str, Any]:
         return self._service.directory.terms(campaign).campaign.record
@@ -96,7 +90,7 @@ class CampaignPages:
 
     def _shown(self, campaign: str) -> dict[str, Any]:
         terms, state = self._service.directory.terms(campaign), self._service.state(campaign)
-        record, progress = terms.campaign.record, self._progress(campaign)
+        record, progress = terms.campaign.record, self._service.progress(campaign)
         target = record["closing"].get("reports", record["minimum"])
         people = self._people(campaign, progress)
         stands = standing(terms, state, progress, people, self._service.clock(), self._expected_rounds(terms))
@@ -138,7 +132,7 @@ class CampaignPages:
         """Do what the operator confirmed, and show the campaign again."""
         del visitor
         campaign, form, service = request.path_params["campaign"], request.state.form, self._service
-        progress = self._progress(campaign)
+        progress = self._service.progress(campaign)
         wave = progress["wave"]
         if form.get("action") not in _ABOUT_ALL and _another_round(form.get("wave", ""), wave):
             raise Problem("wrong_state", _LATE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,9 +10,6 @@ import numpy as np
 
 from ahead_ldp.protocol.session import Session
 from ahead_ldp.service.campaigns.campaign import Terms
-from ahead_ldp.service.campaigns.lifecycle import SCREENS
-from ahead_ldp.service.store.interface import Store
-from ahead_ldp.service.store.rows import JobState
 
 STATES = {"draft": "draft", "open": "open", "review": "waiting for you", "finished": "finished", "void": "given up"}
 _HELD = [
@@ -25,18 +21,6 @@ _COUNTING = "This round takes no more answers. They are being counted."
 _ENOUGH_TO_SAY = 20  # answers before a rate means something
 _MOST_ROUNDS = 200
 _STAND_INS = 1000  # people of a made-up group
-
-
-def being_counted(store: Store, campaign: str, number: int) -> bool:
-    """Whether a round that takes no more answers is being counted, and does not wait for an operator.
-
-    The store knows both as held. What waits for an operator was counted, and its checks say so.
-    """
-    at_work = (JobState.QUEUED, JobState.LEASED)
-    if any(job.key.endswith(f"/{campaign}/{number}") and job.state in at_work for job in store.jobs()):
-        return True
-    checked = store.document(campaign, number, SCREENS)
-    return checked is None or not json.loads(checked)["hold"]
 
 
 def standing(
@@ -56,7 +40,7 @@ def standing(
     opened = next((w["opened_at"] for w in state["waves"] if w["number"] == number), now)
     over = progress["state"] in ("finished", "void")
     facts = [_answered(people, over)] if number else []
-    if progress.get("counting"):
+    if progress["counting"]:
         facts.append(_COUNTING)
     elif progress["held"]:
         facts += _HELD
@@ -75,7 +59,7 @@ def standing(
 
 def said_of(progress: Mapping[str, Any]) -> str:
     """The state of a campaign in a word or two."""
-    if progress.get("counting"):
+    if progress["counting"]:
         return "counting"
     return "on hold" if progress["held"] else STATES[progress["state"]]
 
@@ -137,7 +121,7 @@ def _span(seconds: float) -> str:
 
 def _next_step(progress: Mapping[str, Any], needed: int, closing: str) -> str:
     state = progress["state"]
-    if progress.get("counting"):
+    if progress["counting"]:
         return "Wait a moment. This page goes on by itself."
     if progress["held"]:
         return "Look at Checks. Then count the round as it is, or leave it out. Nothing goes on until you decide."

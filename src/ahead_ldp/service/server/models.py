@@ -203,7 +203,8 @@ class Progress(BaseModel):
     reports: int
     refused: dict[str, int]
     closes_at: int | None
-    held: bool
+    counting: bool = Field(description="whether the wave takes no more reports, and they are being counted")
+    held: bool = Field(description="whether the wave was counted, and waits for an operator")
     notice: str = Field(default="", description="what an operator has to know and do; left out if there is nothing")
 
 
