@@ -13,8 +13,8 @@ import pytest
 from ahead_ldp.service.campaigns.turns import Turns
 from ahead_ldp.service.dashboard import files, make_pages, results
 from ahead_ldp.service.dashboard.login import COOKIE
-from ahead_ldp.service.dashboard.shares import KIND
 from ahead_ldp.service.server.sessions import sign_in, visitor_of
+from ahead_ldp.service.store.rows import LINKS
 from tests.reading import flesch
 from tests.service.server.harness import bench
 from tests.test_reading import JARGON
@@ -61,7 +61,7 @@ def test_a_link_shows_results_and_nothing_else_until_its_day(service):
     assert service.client.get(f"{path}/attribute?name=age&piece=summary").status_code == 200
     assert service.client.get(f"{path}/download?attribute=age&format=csv").status_code == 200
     secret = path.rsplit("/", 1)[1]
-    assert secret not in (service.store.document(name, 0, KIND) or b"").decode()
+    assert secret not in (service.store.document(name, 0, LINKS) or b"").decode()
     for other in (f"{path}x", f"/shared/{name}/", f"/shared/{name}/{'A' * 32}", f"/shared/{'0' * 64}/{secret}"):
         assert service.client.get(other).status_code == 404, other
     other = service.opened(title="Another")
@@ -151,7 +151,7 @@ def test_links_that_are_ended_while_another_is_made_stay_ended(service, monkeypa
 
     def between(*given):
         found = read(*given)
-        if not ends and given[2] == KIND:  # the links have been read, to write them down with one more
+        if not ends and given[2] == LINKS:  # the links have been read, to write them down with one more
             service.app.pages = make_pages(service.service)  # those of another server on the same store
             given = {"args": (service, service.operator, f"/campaigns/{name}/share"), "kwargs": {"end": 1}}
             ends.append(threading.Thread(target=post, **given))

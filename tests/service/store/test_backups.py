@@ -16,6 +16,7 @@ from ahead_ldp.service.store import (
     open_store,
     restore,
 )
+from ahead_ldp.service.store.rows import LINKS
 from tests.service.store.conftest import STORES
 from tests.service.store.support import (
     CAMPAIGN,
@@ -66,6 +67,7 @@ def fill(store):
     store.create_campaign(OTHER, b"draft", 400)
     store.add_counters({(CAMPAIGN, 1, "wave_closed"): 3})
     store.put_document(CAMPAIGN, 1, "screens", b"document")
+    store.put_document(CAMPAIGN, 0, LINKS, b"a link that is ended after the backup")
     store.add_job("close 2", "close", b"args", 400)
     store.lease_job(400, 1000)
     store.add_role_token(RoleToken(bytes(32), "operator", "ann", 10, None, None))
@@ -96,6 +98,7 @@ def test_a_kept_campaign_goes_on_in_a_new_epoch(store, target, backup):
     again = open_store(target)
     assert state(again) == before
     assert again.session(VISIT.digest, 400) is None  # people sign in again
+    assert again.document(CAMPAIGN, 0, LINKS) is None  # links that were ended since stay ended
     assert (again.epoch(), again.campaign(CAMPAIGN).epoch) == (2, 2)
     assert stored(again, wave=2) == frames("de")
     # Devices send again what the backup does not have; what it has is known or withdrawn as before.

@@ -22,8 +22,8 @@ from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.server.service import Service
 from ahead_ldp.service.server.sessions import Visitor
+from ahead_ldp.service.store.rows import LINKS
 
-KIND = "shares"  # of the document that holds a campaign's links
 MOST_DAYS = 366
 _MOST_LINKS = 50
 _DAY_S = 86_400
@@ -39,7 +39,7 @@ class SharePages:
 
     def active(self, campaign: str) -> _Links:
         """The links that still hold: the hash of each, and until when."""
-        return self._holding(self._service.store.document(campaign, 0, KIND))
+        return self._holding(self._service.store.document(campaign, 0, LINKS))
 
     def _holding(self, body: bytes | None) -> _Links:
         return [link for link in json.loads(body or b"[]") if link["until"] > self._service.clock()]
@@ -63,9 +63,9 @@ class SharePages:
         """Change the links, anew if another server has changed them meanwhile: links that it ended stay ended."""
         store, changed, links = self._service.store, False, []
         while not changed:
-            body = store.document(campaign, 0, KIND)
+            body = store.document(campaign, 0, LINKS)
             links = change(self._holding(body))
-            changed = store.change_document(campaign, 0, KIND, body, json.dumps(links).encode())
+            changed = store.change_document(campaign, 0, LINKS, body, json.dumps(links).encode())
         store.add_event(audit_event(name, campaign, links=len(links)), self._service.clock())
 
     def shown(self, page: Callable[..., Response], *, base: bool = True) -> Callable[[Request], Any]:

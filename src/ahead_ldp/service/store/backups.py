@@ -15,7 +15,7 @@ from ahead_ldp.device.canonical import canonical_bytes
 from ahead_ldp.service.store import campaigns, events, notes, role_tokens, uploads
 from ahead_ldp.service.store.interface import NotFound, StoreUnavailable
 from ahead_ldp.service.store.keys import sync_file
-from ahead_ldp.service.store.rows import RESTORED, CampaignState, RoleToken
+from ahead_ldp.service.store.rows import LINKS, RESTORED, CampaignState, RoleToken
 from ahead_ldp.service.store.sqlite import SQLiteStore, new_file
 from ahead_ldp.service.store.transactions import Transaction
 
@@ -139,6 +139,7 @@ def _begin_epoch(tx: Transaction, asked: Asked) -> Restored:
     now, keep, new = asked.now, asked.keep, max(notes.epoch(tx) + 1, asked.epoch)
     tx.change("UPDATE meta SET value = ? WHERE name = 'epoch'", new)
     tx.change("DELETE FROM sessions")
+    tx.change("DELETE FROM documents WHERE kind = ?", LINKS)  # one that was ended since would hold again
     tx.change("UPDATE jobs SET state = 'queued', lease = NULL, lease_until = NULL WHERE state = 'leased'")
     unknown = keep - {c.digest for c in campaigns.every(tx)}
     if unknown:

@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 ID_LENGTH = 16
+LINKS = "shares"  # the kind of the document with a campaign's links to its results
 RESTORED = "restored"  # the note of a wave that was going on in a backup, and ended with its restore
 
 
