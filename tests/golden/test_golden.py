@@ -52,7 +52,7 @@ ANOTHER_NUMPY = "another NumPy may draw other numbers from a seed"
 ELSEWHERE = {"environment", "run"}  # where and with what something was computed
 TIMES = {"opened_at", "closes_at"}
 # What was not said, or said otherwise, when the files were written.
-NEWER = {"intervals", "notes", "widths", "meaning", "turnout", "wasserstein", "ks", "metric"}
+NEWER = {"intervals", "notes", "widths", "meaning", "turnout", "wasserstein", "ks", "metric", "counting"}
 ASKED_OTHERWISE = {"bfc5e58": {"adaptive", "fused", "default"}}  # before decisions 019 and 024
 VERDICTS = {"as_good", "best", "contrasts", "open", "text", "worse"}  # of a comparison, each with its interval
 

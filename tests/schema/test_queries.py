@@ -583,3 +583,15 @@ def test_bad_population_is_one_value_error(call, message):
     with pytest.raises(ValueError) as caught:
         call(workloads.point_workload((4,)))
     assert message in str(caught.value)
+
+
+def test_room_for_single_numbers_is_kept_apart():
+    """Point answers take the boxes without it, bounds from the reports alone take those with it."""
+    schema = s.as_schema("pay=real,0,100,10")
+    asked = ["pay <= 50", "pay = 50", "pay = 52", "pay >= 100", "pay < 50", "pay > 52"]
+    made = workloads.Workload.from_queries(schema, asked)
+    assert made.boxes[:, 0].tolist() == [[0, 5], [5, 5], [5.2, 5.2], [10, 10], [0, 5], [5.2, 10]]
+    room = (made.reach - made.boxes)[:, 0]
+    assert room == pytest.approx(np.array([[0, POINT], [0, POINT], [0, POINT], [-POINT, 0], [0, 0], [0, 0]]), abs=1e-14)
+    again = workloads.Workload(made.sizes, made.reach, made.owner, made.n)
+    assert (again.boxes == made.boxes).all()

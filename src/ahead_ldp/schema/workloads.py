@@ -42,11 +42,8 @@ class Workload:
             raise ValueError(f"expected boxes with 0 <= lo <= hi <= size for sizes {self.sizes}")
         if not ((self.owner >= 0) & (self.owner < self.n)).all():
             raise ValueError(f"expected owners in 0..{self.n - 1}")
-        border = np.rint(self.boxes)
-        at_border = np.abs(self.boxes - border) <= POINT
         object.__setattr__(self, "reach", self.boxes)
-        if at_border.any():
-            object.__setattr__(self, "boxes", np.where(at_border, border, self.boxes))
+        object.__setattr__(self, "boxes", _without_room(self.boxes))
 
     def __len__(self) -> int:
         return self.n
@@ -81,6 +78,15 @@ class Workload:
             raise ValueError(f"{rule}, got {lo[i, j]}..{hi[i, j]}")
         boxes = given + np.array([0.0, 1.0])
         return cls(counts, boxes, np.arange(len(boxes)), len(boxes))
+
+
+def _without_room(boxes: Floats) -> Floats:
+    """Boxes whose ends are at the borders, and whose single numbers have no width."""
+    border = np.rint(boxes)
+    plain = np.where(np.abs(boxes - border) <= POINT, border, boxes)
+    single = plain[..., 1] - plain[..., 0] <= 2 * POINT
+    plain[..., 1] = np.where(single, plain[..., 0], plain[..., 1])
+    return boxes if np.array_equal(plain, boxes) else plain
 
 
 def random_workload(sizes: Schema | Sequence[int], count: int, rng: Generator) -> Workload:
