@@ -14,6 +14,7 @@ from ahead_ldp.device.codes import Schema
 from ahead_ldp.schema import attributes as s
 from ahead_ldp.schema import queries as q
 from ahead_ldp.schema import workloads
+from ahead_ldp.schema.boxes import query_boxes
 from ahead_ldp.schema.units import POINT
 
 SCHEMA = s.as_schema(
@@ -31,12 +32,12 @@ SCHEMA = s.as_schema(
 
 def sides(text, name, snap=None):
     """The spans of one attribute in the boxes of a query."""
-    boxes = q.query_boxes(SCHEMA, q.parse_query(text), snap)
+    boxes = query_boxes(SCHEMA, q.parse_query(text), snap)
     return sorted({tuple(side) for side in boxes[:, SCHEMA.index(name)].tolist()})
 
 
 def span(attribute, lo, hi, snap=None):
-    return q.query_boxes(Schema((attribute,)), q.Query({attribute.name: (lo, hi)}), snap)[0, 0].tolist()
+    return query_boxes(Schema((attribute,)), q.Query({attribute.name: (lo, hi)}), snap)[0, 0].tolist()
 
 
 # From text to conditions.
@@ -195,11 +196,11 @@ def test_a_query_reads_back_from_its_text(conditions):
 def test_queries_from_values():
     day = dt.date(2020, 2, 1)
     query = q.Query({"born": (day, dt.date(2020, 2, 29)), "kids": 3, "size": "S", "pay": (1.5, None)})
-    boxes = q.query_boxes(SCHEMA, query)
+    boxes = query_boxes(SCHEMA, query)
     assert boxes[0, SCHEMA.index("born")].tolist() == [31, 60]
     assert boxes[0, SCHEMA.index("kids")].tolist() == [3, 4]
     assert boxes[0, SCHEMA.index("size")].tolist() == [0, 1]
-    np.testing.assert_array_equal(q.query_boxes(SCHEMA, q.parse_query(str(query))), boxes)
+    np.testing.assert_array_equal(query_boxes(SCHEMA, q.parse_query(str(query))), boxes)
 
 
 FORMS = [
@@ -219,9 +220,9 @@ FORMS = [
 
 @pytest.mark.parametrize("text, form", FORMS, ids=[f"{i} {text}" for i, (text, _) in enumerate(FORMS)])
 def test_every_form_of_a_query_means_the_same(text, form):
-    expected = q.query_boxes(SCHEMA, q.parse_query(text))
-    np.testing.assert_array_equal(q.query_boxes(SCHEMA, q.as_query(form)), expected)
-    np.testing.assert_array_equal(q.query_boxes(SCHEMA, q.parse_query(str(q.as_query(form)))), expected)
+    expected = query_boxes(SCHEMA, q.parse_query(text))
+    np.testing.assert_array_equal(query_boxes(SCHEMA, q.as_query(form)), expected)
+    np.testing.assert_array_equal(query_boxes(SCHEMA, q.parse_query(str(q.as_query(form)))), expected)
 
 
 @pytest.mark.parametrize("form", [3, None, ["age"], ("age",), ("age", 1, 2, 3), (1, 2, 3)], ids=repr)
@@ -262,11 +263,11 @@ def test_ends_that_are_left_out():
         ("kids > 0.0005k", "a value of kind integer for kids, got '0.0005k'"),
     ]:
         with pytest.raises(ValueError, match=message):
-            q.query_boxes(SCHEMA, q.parse_query(text))
+            query_boxes(SCHEMA, q.parse_query(text))
 
 
 def test_what_is_not_named_is_everything_and_a_range_leaves_out_the_missing():
-    assert q.query_boxes(SCHEMA, q.Query({})).tolist() == [[[0, size] for size in SCHEMA.sizes]]
+    assert query_boxes(SCHEMA, q.Query({})).tolist() == [[[0, size] for size in SCHEMA.sizes]]
     assert sides("kids = 1", "pay") == [(0, 11)]
     assert sides("pay in 0..1000", "pay") == [(0, 10)]
     assert sides("pay >= 0", "pay") == [(0, 10)]
@@ -328,7 +329,7 @@ def test_sets_become_runs():
     assert sides('colour in {red, "light blue", blue}', "colour") == [(0, 1), (2, 4)]
     assert sides("kids in {1, 2, 3, 7}", "kids") == [(1, 4), (7, 8)]
     assert sides("age in {20, 21, 23}", "age") == [(0, 0.4), (0.6, 0.8)]
-    boxes = q.query_boxes(SCHEMA, q.parse_query("colour in {red, blue} and kids in {1, 5, 9}"))
+    boxes = query_boxes(SCHEMA, q.parse_query("colour in {red, blue} and kids in {1, 5, 9}"))
     assert boxes.shape == (6, 7, 2)
 
 
@@ -398,7 +399,7 @@ BAD_QUERIES = {
 @pytest.mark.parametrize("conditions, message", BAD_QUERIES.values(), ids=BAD_QUERIES)
 def test_bad_query_is_one_value_error(conditions, message):
     with pytest.raises(ValueError) as caught:
-        q.query_boxes(SCHEMA, q.Query(conditions))
+        query_boxes(SCHEMA, q.Query(conditions))
     assert message in str(caught.value)
 
 
@@ -408,13 +409,13 @@ def test_bad_conditions_and_snaps_are_refused():
     with pytest.raises(ValueError, match=r"expected \(lo, hi\) for age"):
         q.Query({"age": (1, 2, 3)})
     with pytest.raises(ValueError, match="expected snap to be outward, inward, nearest or None, got 'up'"):
-        q.query_boxes(SCHEMA, q.Query({}), "up")
+        query_boxes(SCHEMA, q.Query({}), "up")
 
 
 def test_a_query_of_too_many_boxes_is_refused():
     schema = Schema(tuple(s.codes(f"x{i}", 40) for i in range(4)))
     with pytest.raises(ValueError, match="at most 65536 boxes, got 160000"):
-        q.query_boxes(schema, q.Query({name: set(range(0, 40, 2)) for name in schema.names}))
+        query_boxes(schema, q.Query({name: set(range(0, 40, 2)) for name in schema.names}))
 
 
 # Workloads.

@@ -8,8 +8,9 @@ import pytest
 from ahead_ldp.schema import attributes as declare
 from ahead_ldp.schema import units
 from ahead_ldp.schema.attributes import as_schema
+from ahead_ldp.schema.boxes import query_boxes
 from ahead_ldp.schema.coding import encode
-from ahead_ldp.schema.queries import Query, query_boxes
+from ahead_ldp.schema.queries import Query
 
 KINDS = [
     declare.integer("a", 18, 99),

@@ -16,7 +16,8 @@ from ahead_ldp.cli.printing import Shown, Table, between, percent
 from ahead_ldp.cli.remote import Remote, find
 from ahead_ldp.cli.survey import ask_survey
 from ahead_ldp.device import campaign as records
-from ahead_ldp.schema.queries import parse_query, query_boxes
+from ahead_ldp.schema.boxes import query_boxes
+from ahead_ldp.schema.queries import parse_query
 from ahead_ldp.service.campaigns import campaign as campaigns
 from ahead_ldp.service.campaigns import logs
 from ahead_ldp.service.campaigns import survey as surveys

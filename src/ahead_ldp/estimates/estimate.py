@@ -165,9 +165,8 @@ class Estimate(Shown, ABC):
     def ask(self, *queries: Asked | list[Asked], snap: Snap | None = None) -> Answers:
         """Answers to queries in the user's units, such as ``"salary > 50k and age between 30 and 39"``.
 
-        A query is a text, a `Query`, conditions such as ``{"age": (30, 39), "town": ["A", "B"]}``, or a tuple for one
-        attribute, ``("age", 30, 39)``; a list holds several. ``snap`` moves ends inside a bucket to a border:
-        "outward", "inward" or "nearest".
+        A query is a text, a `Query`, conditions such as ``{"age": (30, 39), "town": ["A", "B"]}``, or a tuple as in
+        ``("age", 30, 39)``; a list holds several. ``snap`` ("outward", "inward", "nearest") moves ends to a border.
         """
         every = [query for given in queries for query in (given if isinstance(given, list) else [given])]
         texts = np.array([_spoken_query(query) for query in every], object)
@@ -182,9 +181,8 @@ class Estimate(Shown, ABC):
     ) -> Answers:
         """The share of people with a value up to each point, included.
 
-        Points are in the user's units, or a number of them: the last values of (nearly) equally many buckets. Left
-        out, they are the last value of every bucket, at most 1024. A bucket of reals ends just below its border, so
-        these shares are those below the border. People without a value count among all, so the curve may end below 1.
+        Points are in the user's units, or a number of them: the last values of (nearly) equally many buckets, or of
+        reals, those below the border. Left out, at most 1024. People without a value count too: it may end below 1.
         """
         a = self._attribute(attribute, ordered=True)
         if points is None or isinstance(points, int | np.integer):

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from ahead_ldp.device.codes import Schema
 from ahead_ldp.partitions.summed_area import SummedArea
 from ahead_ldp.schema.arrays import Floats, Ints
-from ahead_ldp.schema.queries import Asked, Snap, as_query, query_boxes
+from ahead_ldp.schema.boxes import query_boxes
+from ahead_ldp.schema.queries import Asked, Snap, as_query
 from ahead_ldp.schema.units import POINT
 
 _MOST_QUERIES = 2**24  # of a workload that enumerates cells

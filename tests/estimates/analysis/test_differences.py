@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import ahead_ldp
-from ahead_ldp.estimates.analysis.differences import _who_was_drawn, added
+from ahead_ldp.estimates.analysis.difference_intervals import added
+from ahead_ldp.estimates.analysis.differences import _who_was_drawn
 from ahead_ldp.estimates.answers import Answers
 from ahead_ldp.estimates.slices import proper
 from ahead_ldp.estimates.strict.bounds import Bounds

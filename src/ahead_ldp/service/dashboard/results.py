@@ -17,7 +17,6 @@ from ahead_ldp.device.codes import Attribute
 from ahead_ldp.device.wording import Wording
 from ahead_ldp.estimates.answers import percent
 from ahead_ldp.estimates.estimate import Estimate
-from ahead_ldp.protocol.mechanism import Question
 from ahead_ldp.schema.queries import Beyond, Either, Query, parse_query
 from ahead_ldp.schema.units import borders
 from ahead_ldp.service.campaigns.analyses import headings, written
@@ -26,10 +25,11 @@ from ahead_ldp.service.campaigns.operations import Campaigns
 from ahead_ldp.service.campaigns.problems import Problem
 from ahead_ldp.service.campaigns.results import STORED_NOTE
 from ahead_ldp.service.dashboard import charts, comparisons, files, joint_charts, summaries
+from ahead_ldp.service.dashboard.asked_cells import asked_cells
 from ahead_ldp.service.dashboard.rendering import render
 from ahead_ldp.service.dashboard.unread import pointed, signed, unread
 from ahead_ldp.service.rehearsal.people import Truth
-from ahead_ldp.service.screening.manipulation import AskedWave, manipulation
+from ahead_ldp.service.screening.manipulation import manipulation
 from ahead_ldp.service.server.sessions import Visitor
 
 _SHOWN_AT_ONCE = 2  # attributes with their pictures; those of the others are made when they are looked at
@@ -447,16 +447,3 @@ _PIECES: dict[str, Callable[[Estimate, Attribute, Wording | None, Truth | None],
     "cumulative": charts.cumulative,
     "quantiles": _quantiles,
 }
-
-
-def asked_cells(waves: Sequence[AskedWave], attribute: int) -> list[list[int]]:
-    """For each closed wave the inner borders of the finest cells that were asked about on an attribute."""
-    finest = [max((_inner_borders(q, attribute) for q, _ in wave), key=len, default=[]) for wave in waves]
-    return [inner for inner in finest if inner]
-
-
-def _inner_borders(question: Question, attribute: int) -> list[int]:
-    if attribute not in question.attributes:
-        return []
-    at = question.attributes.index(attribute)
-    return sorted({int(x) for x in question.partition.lo[:, at]} - {0})
