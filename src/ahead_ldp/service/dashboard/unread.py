@@ -50,8 +50,8 @@ def signed(typed: str, attributes: Sequence[Attribute]) -> str:
 def pointed(query: str, schema: Schema) -> str:
     """What is said of a question about single numbers of a range of reals; nothing about any other question.
 
-    Such a range is counted in parts. One number in it has no width, so its share would be said to be surely 0, also
-    where many people gave just this number.
+    Such a range is counted in parts. One number in it has no width: the best guess would be 0, and the interval would
+    reach up to the whole part, as many people may have given just this number. A range tells more.
     """
     boxes = Workload.from_queries(schema, [query]).boxes
     for a, (low, high) in zip(schema.attributes, boxes.transpose(1, 2, 0), strict=True):
